@@ -16,7 +16,7 @@ from compaction.summaries.lines import IndexedLines
 from compaction.summaries.model.supported import known_from, plain, unsupported
 from compaction.summaries.sections import Form, form_of
 
-ENGINE = 7
+ENGINE = 8
 """Version of the rules that make a ledger."""
 
 LISTED = 400

@@ -12,6 +12,9 @@ from compaction.context.edits import Entry
 from compaction.context.stubs import arguments
 from compaction.losses.corrections import is_correction
 from compaction.losses.feasibility import plain_lines
+from compaction.losses.looks import changes, looks, shows_work
+from compaction.seen.checks import check_kinds
+from compaction.seen.commands import commands_of
 from compaction.tools.failures import alike, signature
 from compaction.tools.read_tool import NAME as READ_BACK
 
@@ -24,9 +27,9 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """A model call made because a revision removed something: a file read again, a call repeated
-    for the same result, a failure met again, an edit that failed because its file was no longer in
-    context, or a person's correction.
+    """A model call made because a revision removed something: a file read again, a read-only call
+    repeated for the same result, a failure met again, an edit that failed because its file was no
+    longer in context, or a person's correction.
 
     `block` shows it: the call, or the person's message. `earlier` is the call whose result had
     shown it; None for a correction, which is estimated from its wording.
@@ -66,10 +69,12 @@ def loss_cost(
 def repairs(entries: Iterable[Entry], removals: Mapping[int, int]) -> tuple[Repair, ...]:
     """Find the repairs of revisions in a run, each call once, in order.
 
-    `entries` are those of a run, with texts; `removals` the steps of the revisions by number. A
-    result repairs if at least half of its lines had been in results for the same file or the same
-    call, have left the context, and were last removed by one of these revisions less than `WINDOW`
-    steps before. Fewer revisions never find more. Linear in the texts.
+    `entries` are those of a run, with texts; `removals` the steps of the revisions by number. The
+    result of a read-only call repairs if at least half of its lines had been in results for the
+    same file or the same call, have left the context, and were last removed by one of these
+    revisions less than `WINDOW` steps before. A command that is run again because the work changed
+    is no repair: tests, lint, a build, an edit, or `git status` after an edit. Fewer revisions
+    never find more. Linear in the texts.
     """
     run = _RepairRun(entries, removals)
     found = [repair for block in run.blocks if (repair := run.judge(block)) is not None]
@@ -113,6 +118,8 @@ class _RepairRun:
         self.results: dict[str, _SameCalls] = {}
         self.errors: dict[str, _LastSight] = {}
         self.keys: dict[str, str] = {}
+        self.changed = -1
+        """The position of the last call that may have changed the work."""
 
     def judge(self, block: Block) -> Repair | None:
         """Return the repair that a block shows, and remember what it shows."""
@@ -130,10 +137,11 @@ class _RepairRun:
         shown = _LastSight(_until(entry), entry.closed_by, use)
         repair = None
         if lines and 2 * len(lost) >= len(lines):
-            kind: Kind = "reread" if _reads(use) else "repeat"
-            repair = Repair(kind, step, use, max(lost, key=_last).use)
-        elif block.error:
+            repair = self._again(step, use, max(lost, key=_last).use)
+        if block.error and repair is None:
             repair = self._failure(block, use)
+        if changes(use):
+            self.changed = use.position
         for line in lines:
             known.lines[line] = _newer(known.lines.get(line), shown)
         if _reads(use) and not block.error:
@@ -142,10 +150,17 @@ class _RepairRun:
             self.errors[met] = _newer(self.errors.get(met), shown)
         return repair
 
+    def _again(self, step: int, use: Block, earlier: Block) -> Repair | None:
+        """The repair of a call that showed what an earlier one had shown; None if it does more
+        than look, or looks at work that has changed since."""
+        if not looks(use) or (shows_work(use) and self.changed > earlier.position):
+            return None
+        return Repair("reread" if _reads(use) else "repeat", step, use, earlier)
+
     def _failure(self, block: Block, use: Block) -> Repair | None:
         step = block.born - 1
         before = self._lost(self.errors.get(alike(signature(block.text))), step)
-        if before is not None:
+        if before is not None and not _runs_again(use, before.use):
             return Repair("error", step, use, before.use)
         if use.file is None or use.file.action not in ("edit", "write"):
             return None
@@ -178,6 +193,12 @@ class _RepairRun:
 
 def _reads(use: Block) -> bool:
     return use.file is not None and use.file.action == "read"
+
+
+def _runs_again(use: Block, earlier: Block) -> bool:
+    """Whether a failure comes from running the same command again, as one does after a change."""
+    same = (use.tool, use.text) == (earlier.tool, earlier.text)
+    return (same and not looks(use)) or bool(check_kinds(commands_of(use)))
 
 
 def _file_key(path: str) -> str:

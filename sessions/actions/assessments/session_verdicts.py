@@ -12,7 +12,7 @@ from django.urls import reverse
 from compaction.policies.trigger_words import VENDORS
 from sessions.actions.assessments.assessments import ENGINE
 from sessions.actions.reviews.fact_ledgers import is_over
-from sessions.actions.web.verdicts import EventVerdict, Tone, counted
+from sessions.actions.web.verdicts import UNREPAIRED, EventVerdict, Tone, counted
 from sessions.figures import money, percent
 from sessions.models import Assessment, FactLedger, Run, Session
 from sessions.models.web.statements import Statement, given_uuid
@@ -61,8 +61,8 @@ def session_verdict(
     """
     paid = _avoidable(broken, losses)
     return SessionVerdict(
-        _tone(cost, paid, missed),
-        f"{_spent(cost, paid, at_least=at_least)} {_lost(missed, by)}",
+        _tone(cost, paid, missed, losses),
+        f"{_spent(cost, paid, at_least=at_least)} {_lost(missed, by, losses)}",
         _parts(broken, losses),
     )
 
@@ -71,9 +71,14 @@ def _avoidable(broken: int | None, losses: int | None) -> int | None:
     return None if broken is None and losses is None else (broken or 0) + (losses or 0)
 
 
-def _tone(cost: int | None, avoidable: int | None, missed: Missed | None) -> Tone:
-    if (missed and missed.count) or (cost and avoidable and avoidable >= MUCH * cost):
+def _tone(
+    cost: int | None, avoidable: int | None, missed: Missed | None, losses: int | None
+) -> Tone:
+    harmed = missed and missed.count and losses != 0
+    if harmed or (cost and avoidable and avoidable >= MUCH * cost):
         return "bad"
+    if missed and missed.count:
+        return "neutral"
     unknown = cost is None or avoidable is None or not _is_judged(missed)
     return "neutral" if unknown else "good"
 
@@ -103,22 +108,24 @@ def _parts(broken: int | None, losses: int | None) -> str:
     return f"Avoidable: {', '.join(parts)}."
 
 
-def _lost(missed: Missed | None, by: str) -> str:
+def _lost(missed: Missed | None, by: str, losses: int | None) -> str:
     if missed is None:
         return "Nothing is known to have left the context."
     if missed.count is None:
         return f"What {by} lost is unknown: its summary is encrypted."
     if missed.count:
-        return f"{lost_and_needed(missed.count)} after {by}."
+        free = losses == 0
+        return f"{lost_and_needed(missed.count, free=free)} after {by}{UNREPAIRED if free else ''}."
     if not missed.tested:
         return "No step followed its last compaction, so nothing that it lost can have been missed."
     return f"No fact that {by} lost was needed again."
 
 
-def lost_and_needed(count: int) -> str:
-    """The count of lost facts as every page words it."""
+def lost_and_needed(count: int, *, free: bool = False) -> str:
+    """The count of lost facts as every page words it; `free` if they were used again and no call
+    was made for them."""
     was = "was" if count == 1 else "were"
-    return f"{counted(count, 'lost fact')} {was} needed again"
+    return f"{counted(count, 'lost fact')} {was} {'used' if free else 'needed'} again"
 
 
 def verdict_on_session(session: Session, *, managed: bool) -> SessionVerdict | None:
@@ -142,7 +149,7 @@ def verdict_on_session(session: Session, *, managed: bool) -> SessionVerdict | N
     if session.cost_microusd is not None and broken:
         proofs.append((f"≈{money(_avoidable(broken, losses))}", None))
     if missed is not None and missed.count and missed.worst:
-        proofs.append((lost_and_needed(missed.count), missed.worst))
+        proofs.append((lost_and_needed(missed.count, free=losses == 0), missed.worst))
     return replace(found, proofs=tuple(proofs), lost_facts=lost)
 
 

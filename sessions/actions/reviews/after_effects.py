@@ -130,4 +130,9 @@ def _compared(session: Session, revision: Revision) -> list[EntryValue]:
     of_calls = session.blocks.filter(born__lte=step + WINDOW, tool_call__in=wanted - {""})
     said = came.filter(type="text", kind="user").values_list("position", flat=True)
     places = {*of_calls.values_list("position", flat=True), *said}
+    commands = [use.position for use in earlier if not use.file_path]
+    if commands and any(not use.file_path for use in again):
+        # Whether the work changed between two runs of a command, the calls between them say.
+        between = session.blocks.filter(type="tool_use", position__gt=min(commands))
+        places |= set(between.filter(born__lte=step + WINDOW).values_list("position", flat=True))
     return lifespans(revision.run, blocks_at(session, places))

@@ -8,7 +8,7 @@ from typing import Any
 
 from compaction.losses.repairs import Kind, LossCost
 from sessions.actions.reviews.after_effects import AfterEffects
-from sessions.actions.web.verdicts import EventVerdict, Tone, counted, listed
+from sessions.actions.web.verdicts import UNREPAIRED, EventVerdict, Tone, counted, listed
 from sessions.figures import money, tokens
 from sessions.models import Revision, Run
 from sessions.models.record.replaced import UNREADABLE
@@ -56,6 +56,8 @@ def _judged(known: RemovalFacts) -> tuple[Tone, str]:
             was = "is" if len(needed) == 1 else "are"
         at = f"at step {needed[0]}" if len(needed) == 1 else f"first at step {needed[0]}"
         joint = " " if len(needed) == 1 else ", "
+        if not known.simulated and known.cost is not None and not known.cost.steps:
+            return "neutral", f"{facts} {was} used again {at}{UNREPAIRED}."
         return "bad", f"{facts} {was} needed again{joint}{at}."
     if known.watched < known.step:
         return "neutral", "No model call came after it."

@@ -42,6 +42,16 @@ def cost_of(session: Session, steps: Collection[int]) -> LossCost:
     return loss_cost(steps, *paid_at(session, steps))
 
 
+def written_at(session: Session, steps: Collection[int]) -> dict[int, int]:
+    """Tokens that the model calls of these steps wrote to the cache or sent uncached: what had
+    arrived since the call before, which is a part of their cost."""
+    calls = session.calls.filter(step__in=steps).exclude(uncached=None)
+    return {
+        call.step: (call.uncached or 0) + (call.cache_write_5m or 0) + (call.cache_write_1h or 0)
+        for call in calls
+    }
+
+
 def is_seen(session: Session, run: Run) -> bool:
     """Whether the model saw the contexts of a run: only then its edits lost anything."""
     seen = seen_run(session)

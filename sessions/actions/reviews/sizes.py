@@ -38,6 +38,12 @@ def _prompt(call: ModelCall) -> int:
     return (call.uncached or 0) + (call.cache_read or 0) + written(call)
 
 
+def reported(session: Session, run: Run, step: int) -> int | None:
+    """The prompt that the provider reported for a step of the recorded run; None without one."""
+    call = call_of(session, run, step)
+    return None if call is None else _prompt(call)
+
+
 def sizes_of(session: Session, revision: Revision) -> tuple[Size, Size] | tuple[None, None]:
     """The sizes before and after, from the same source so that they are comparable; None if
     unknown.

@@ -8,6 +8,9 @@ from typing import Literal
 
 Tone = Literal["good", "bad", "neutral"]
 
+UNREPAIRED = ", without a repair (no extra cost found)"
+"""Ends a sentence about lost facts that were used again while no call was made to obtain them."""
+
 
 @dataclass(frozen=True, slots=True)
 class EventVerdict:

@@ -102,6 +102,7 @@ def _shown(
         **compositions,
         **removed,
         "taken_out": taken_out(compositions["counted_before"], before, removed["removed_tokens"]),
+        "came_in": max(compositions["total_change"] + removed["removed_tokens"], 0),
         **_places(session, its_run, found),
     }
     return render(request, "replay/revision/revision.html", context)
@@ -155,11 +156,13 @@ def _compositions(session: Session, revision: Revision, before: Size | None) -> 
         for kind, before, after in zip(KINDS, *sums, strict=True)
         if before or after
     ]
+    off = off_by(compositions[0].total, before)
     return {
         "compositions": compositions if revision.step > 1 else compositions[1:],
         "kinds": kinds,
         "counted_before": totals[0],
-        "disagreement": off_by(compositions[0].total, before),
+        "disagreement": off,
+        "disagreement_size": abs(off or 0),
         "total_change": totals[1] - totals[0],
         "bar_top": top,
         "window_x": 1000 * session.window / top if session.window else None,

@@ -15,7 +15,7 @@ from django.urls import reverse
 from compaction.facts.facts import OUTSIDE
 from compaction.facts.vocabulary import normal
 from compaction.losses.ledger import ENGINE
-from compaction.losses.repairs import WINDOW
+from compaction.losses.repairs import WINDOW, loss_cost
 from compaction.losses.weighty import WHY
 from compaction.summaries.model.asked import TODOS
 from sessions.actions.assessments.lost_facts import dropped_by
@@ -23,6 +23,7 @@ from sessions.actions.replay.why import is_too_long
 from sessions.actions.reviews.after_effects import AfterEffects, Sign, after_effects
 from sessions.actions.reviews.compaction_verdicts import is_missed, verdict_on
 from sessions.actions.reviews.fact_ledgers import judge
+from sessions.actions.reviews.losses import paid_at, written_at
 from sessions.models import FactLedger, Revision, Run, Session
 from sessions.views.reviews import quality
 from sessions.views.web.names import run_name
@@ -121,7 +122,7 @@ def shown(request: HttpRequest, session: Session, revision: Revision) -> dict[st
         "ledger": found,
         "missed": found["missed"],
         "verdict": quality.with_targets(
-            verdict_on(revision, after, facts, until, lacking=lacking), measured
+            verdict_on(revision, after, facts, until, lacking=lacking), measured, facts
         ),
         "quality": quality.shown(session, revision, measured, facts),
         **aftermath(session, revision, after),
@@ -235,11 +236,16 @@ def _parts(parts: Sequence[Mapping[str, Any]]) -> list[Requirement]:
 
 def aftermath(session: Session, revision: Revision, found: AfterEffects) -> dict[str, Any]:
     """Signs that removed entries were needed again, with links to the replay."""
-    return {
-        "effects": found,
-        "window": WINDOW,
-        "signs": [_sign(session, revision, sign) for sign in found.signs[:SHOWN]],
-    }
+    signs = [_sign(session, revision, sign) for sign in found.signs[:SHOWN]]
+    if found.cost is not None:
+        steps = {sign.step for sign in found.signs}
+        costs, breaks = paid_at(session, steps)
+        new = written_at(session, steps)
+        for sign in signs:
+            step = sign["step"]
+            sign["cost"] = loss_cost([step], costs, breaks).microusd
+            sign["written"] = new.get(step)
+    return {"effects": found, "window": WINDOW, "signs": signs}
 
 
 def _sign(session: Session, revision: Revision, sign: Sign) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from compaction.context.stubs import digest
@@ -11,7 +11,7 @@ from compaction.context.wire import decode, text_of
 from compaction.losses.ledger import Fact
 from compaction.losses.quality import Fit, Measure, fit
 from compaction.summaries.summary import board_apart
-from sessions.actions.web.verdicts import EventVerdict
+from sessions.actions.web.verdicts import EventVerdict, Tone
 from sessions.figures import percent
 from sessions.models import Artefact, Revision, Session
 from sessions.models.record.replaced import SUMMARISING
@@ -86,13 +86,26 @@ def shown(
     }
 
 
-def with_targets(verdict: EventVerdict, measured: Sequence[Mapping[str, Any]]) -> EventVerdict:
-    """The verdict on a compaction, after how many targets of its measures are met."""
-    known = [one["met"] for one in measured if one["met"] is not None]
+def with_targets(
+    verdict: EventVerdict,
+    measured: Sequence[Mapping[str, Any]],
+    facts: Sequence[Mapping[str, Any]],
+) -> EventVerdict:
+    """The verdict on a compaction: whether it was good, why, and how many of the targets of its
+    measures are met."""
+    found = [Measure(**one) for one in measured]
+    known = [one.met for one in found if one.met is not None]
     if not known:
         return verdict
+    fitting = fit(found, facts_of(facts))
+    weak = fitting == "over" or verdict.tone == "bad"
+    good = fitting == "right" and verdict.tone == "good"
+    word = "Weak" if weak else "Good" if good else "Fair"
+    why = "" if fitting == "right" else f"{FITS[fitting][1]}; "
     said = verdict.sentence[0].lower() + verdict.sentence[1:]
-    return replace(verdict, sentence=f"{sum(known)} of {len(known)} targets met; {said}")
+    met = f"{sum(known)} of {len(known)} targets met."
+    tone: Tone = "bad" if weak else "good" if good else "neutral"
+    return EventVerdict(tone, f"{word}: {why}{said}", f"{met} {verdict.detail}".strip())
 
 
 def facts_of(lines: Sequence[Mapping[str, Any]]) -> list[Fact]:

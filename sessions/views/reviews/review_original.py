@@ -61,7 +61,7 @@ def _judged(revision: Revision, after: AfterEffects, ledger: FactLedger | None) 
     found = [Measure(**one) for one in ledger.quality]
     suggestions = suggested(found, fit(found, quality.facts_of(ledger.facts)))
     return {
-        "verdict": asdict(quality.with_targets(said, ledger.quality)),
+        "verdict": asdict(quality.with_targets(said, ledger.quality, ledger.facts)),
         "suggested": {name: asdict(one) for name, one in suggestions.items()},
     }
 

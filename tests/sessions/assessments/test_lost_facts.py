@@ -75,7 +75,7 @@ def facts_of(client: Client, found: Session) -> list[int]:
     many = []
     for revision in Revision.objects.filter(run__session=found).order_by("number"):
         page = page_of(client, f"/sessions/{found.pk}/revisions/recorded/{revision.number}/")
-        (said,) = re.findall(r"(\d+) lost facts? (?:was|were) needed again", page.text)
+        (said,) = re.findall(r"(\d+) lost facts? (?:was|were) (?:needed|used) again", page.text)
         many.append(int(said))
         assert "Lost and needed again" in page.text
     return many
@@ -88,7 +88,10 @@ def test_every_place_counts_the_same() -> None:
         answer = client.get(f"/api/v1/sessions/{found.pk}/verdict").json()
         assert answer["lost_facts"] == 3
         assert [(one["step"], one["lost_facts"]) for one in answer["lost"]] == [(3, 2), (6, 1)]
-        assert "3 lost facts were needed again after the client's compaction." in answer["sentence"]
+        assert (
+            "3 lost facts were used again after the client's compaction, without"
+            in answer["sentence"]
+        )
         assert answer["lost"][0]["url"].endswith(f"/sessions/{found.pk}/revisions/recorded/1/")
         assert answer["sentence"] in page_of(client, f"/sessions/{found.pk}/").html
         out = StringIO()
@@ -102,7 +105,9 @@ def test_every_place_counts_the_same() -> None:
     numbers = {one["name"]: one["value"] for one in recall["numbers"]}
     assert (numbers["facts"], numbers["losing"]) == (6, 2)
     page = page_of(client, "/dashboard/?range=all")
-    assert "6 lost facts were needed again in 2 sessions." in " ".join(page.text.split())
+    assert "6 lost facts were used again in 2 sessions (no extra cost found)." in " ".join(
+        page.text.split()
+    )
 
 
 def test_a_later_look_at_a_ledger_counts_again() -> None:

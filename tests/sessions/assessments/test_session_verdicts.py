@@ -94,8 +94,17 @@ def test_it_names_its_policy_bounds_and_its_losses() -> None:
     ("missed", "tone", "sentence"),
     [
         (Missed(None), "neutral", "What its policy lost is unknown: its summary is encrypted."),
-        (Missed(1), "bad", "1 lost fact was needed again after its policy."),
-        (Missed(3), "bad", "3 lost facts were needed again after its policy."),
+        (
+            Missed(1),
+            "neutral",
+            "1 lost fact was used again after its policy, without a repair (no extra cost found).",
+        ),
+        (
+            Missed(3),
+            "neutral",
+            "3 lost facts were used again after its policy, without a repair (no extra cost found"
+            ").",
+        ),
         (Missed(0), "good", "No fact that its policy lost was needed again."),
         (
             Missed(0, tested=False),
@@ -141,14 +150,15 @@ def test_it_names_who_lost_a_fact() -> None:
         assert verdict is not None
         said.append(verdict.sentence.removeprefix("Cost unknown. "))
         assert dict(verdict.proofs) == {
-            "2 lost facts were needed again": _COMPACTION.format(found.pk)
+            "2 lost facts were used again": _COMPACTION.format(found.pk)
         }
     # Where contexts are ours, too, the agent may compact its own history.
     by = ("the client's compaction", "the client's edits", "the client's compaction")
-    assert said == [f"2 lost facts were needed again after {one}." for one in by]
+    free = "without a repair (no extra cost found)."
+    assert said == [f"2 lost facts were used again after {one}, {free}" for one in by]
     found.runs.filter(origin="recorded").update(origin="managed")
     verdict = verdict_on_session(found, managed=True)
-    assert verdict is not None and verdict.sentence.endswith("after its policy.")
+    assert verdict is not None and verdict.sentence.endswith(f"after its policy, {free}")
 
 
 @pytest.mark.django_db

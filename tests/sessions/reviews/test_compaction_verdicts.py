@@ -41,6 +41,16 @@ def judged(**known: Any) -> tuple[str, str]:
             "1 lost fact is needed again at step 93.",
         ),
         ({"needed": [93], "lacking": True}, "bad", "1 lost fact was needed again at step 93."),
+        (
+            {"needed": [93], "cost": LossCost((), 0)},
+            "neutral",
+            "1 lost fact was used again at step 93, without a repair (no extra cost found).",
+        ),
+        (
+            {"needed": [93, 95], "cost": LossCost((), 0), "simulated": True},
+            "bad",
+            "2 lost facts are needed again, first at step 93.",
+        ),
         ({"needed": []}, "good", "Nothing that it lost was needed again up to step 139."),
         (
             {"needed": [], "simulated": True, "signs": SIGNS},
@@ -127,14 +137,16 @@ def test_the_page_starts_with_it_and_each_missed_fact_leads_to_why() -> None:
         if kept:
             keep_ledger(found, revision)
         page = page_of(signed_in(), f"/sessions/{found.pk}/revisions/recorded/1/")
-        assert "lost fact was needed again at step 3." in page.text
+        free = "1 lost fact was used again at step 3, without a repair (no extra cost found)."
+        assert free in page.text
         assert '<section class="panel event-verdict bad"' in page.markup
         assert "Lost and needed again" in page.text
         rows = [line for line in page.text.splitlines() if "src/lost.py" in line]
         assert rows
         asked = "text=src%2Flost.py&run=recorded&step=3"
         assert page.links["Why?"] == f"/sessions/{found.pk}/why/?{asked}"
-        assert " targets met; " in page.text
+        assert "Weak: too much was removed; 1 lost fact" in page.text
+        assert " targets met." in page.text
     assert page_of(signed_in(), page.links["Why?"]).title.startswith("Why did it forget?")
 
 
