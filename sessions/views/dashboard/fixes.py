@@ -49,6 +49,12 @@ NO_FIX: dict[str, tuple[str, str]] = {
 EDITS_ALSO_SAVE = "edits also make prompts smaller; simulate in the lab"
 """Why it is unknown what fewer edits would save."""
 
+AGAINST_RECORDED = "The saving is what it would have cost less, whether or not anything went wrong."
+"""Why a saving may be larger than the avoidable spend."""
+
+NO_COST = " (no extra cost found)"
+"""Follows lost facts that were used again, if no call with a price was made to obtain them."""
+
 SIMULATE, OPEN = "Simulate", "Open comparison"
 
 KEEP_TTL = (
@@ -182,8 +188,9 @@ def _of_policies(
         return
     title, lost, proof = "Manage these sessions with a policy", "", ""
     if of["lost_unmanaged"]:
-        lost = lost_and_needed(of["lost_unmanaged"])
-        lost += f" in {_count(of['unmanaged_lost'], 'session')}."
+        free = not of["losses_unmanaged"]
+        lost = lost_and_needed(of["lost_unmanaged"], free=free)
+        lost += f" in {_count(of['unmanaged_lost'], 'session')}{NO_COST if free else ''}."
         proof = places.lost
     if saving is None:
         why, url = "savings are known after a simulation", reverse("policies")
@@ -196,6 +203,7 @@ def _of_policies(
     if saving.keeps and (saving.microusd > 0 or lost):
         more = "" if saving.microusd > 0 else " It costs more."
         said = f"{found}, after reading again what it leaves out.{more} {lost}".strip()
+        said += f" {AGAINST_RECORDED}" if saving.microusd > 0 else ""
         yield Fix("loss", title, said, saving.microusd, "simulated", OPEN, url, proof_url=proof)
     elif lost:
         why = "keeps what is needed in context as often"

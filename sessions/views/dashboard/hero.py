@@ -187,6 +187,7 @@ def _paid(sums: Sums, definitions: int) -> Value:
 def _parts_of(made: Dashboard, value: Value, definitions: int) -> str:
     cost = made.whole.of["cost"]
     share = f"{finely((value or 0) / cost)} of spend" if cost else "no spend known"
+    share = f"{share}, for what went wrong"
     broken, lost = _broken(made.whole), _losses(made.whole)
     parts = [
         ("cache breaks", broken, ""),

@@ -240,7 +240,8 @@ def test_the_best_simulated_policy_comes_with_its_saving(client: Client) -> None
     page = page_of(client, "/dashboard/")
     assert rows(page)[0] == (
         "Manage these sessions with a policy balanced@1 simulated over 1 session: −30 % cost, "
-        "−3.0 points recall, after reading again what it leaves out. $1.40 Open comparison"
+        "−3.0 points recall, after reading again what it leaves out. The saving is what it would "
+        "have cost less, whether or not anything went wrong. $1.40 Open comparison"
     )
     assert page.links["Open comparison"] == f"/lab/{simulation.pk}/?of=balanced%401"
     simulation.results.filter(version=version).update(
@@ -257,15 +258,15 @@ def test_the_best_simulated_policy_comes_with_its_saving(client: Client) -> None
     assert rows(page_of(client, "/dashboard/"))[1] == (
         "Manage these sessions with a policy balanced@1 simulated over 1 session: −20 % cost, "
         "same recall, after reading again what it leaves out. It costs more. 4 lost facts "
-        "were needed again in 1 session. Show them −$0.50 Open comparison"
+        "were used again in 1 session (no extra cost found). Show them −$0.50 Open comparison"
     )
     simulation.results.filter(version=version).delete()
     page = page_of(client, "/dashboard/")
     assert (
-        "Manage these sessions with a policy 4 lost facts were needed again in 1 session. No "
-        "simulated policy keeps what is needed as often; most does sliding-window@1 simulated over "
-        "1 session: −40 % cost, −6.0 points recall. Show them none keeps what is "
-        "needed in context as often Open comparison"
+        "Manage these sessions with a policy 4 lost facts were used again in 1 session "
+        "(no extra cost found). No simulated policy keeps what is needed as often; most does "
+        "sliding-window@1 simulated over 1 session: −40 % cost, −6.0 points recall. Show them none keeps "
+        "what is needed in context as often Open comparison"
     ) in rows(page)
 
 

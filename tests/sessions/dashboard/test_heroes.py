@@ -58,7 +58,7 @@ def test_avoidable_spend_is_breaks_losses_and_unused_tools(
     team = local_team()
     one = avoidable(dashboard(team, WEEK), NOTHING, NOTHING, "")
     assert (one.value, one.basis, one.change) == ("$0.30", "measured", "")
-    assert one.line == "15.0 % of spend: cache breaks $0.30"
+    assert one.line == "15.0 % of spend, for what went wrong: cache breaks $0.30"
     five["priced"].assessment.losses_microusd = 50_000
     five["priced"].assessment.save()
     assessed(five["earlier"], uncached_microusd=1, avoidable_microusd=100_000)
@@ -66,7 +66,10 @@ def test_avoidable_spend_is_breaks_losses_and_unused_tools(
     now, before = unused("2026-11-18 01:00", 150_000), unused("2026-11-10 13:00", 25_000)
     one = avoidable(found, now, before, "")
     assert (one.value, one.basis, one.change) == ("$0.50", "estimated", "+300 %")
-    assert one.line == ("25.0 % of spend: cache breaks $0.30, losses ≈$0.050, unused tools ≈$0.15")
+    assert one.line == (
+        "25.0 % of spend, for what went wrong: cache breaks $0.30, losses ≈$0.050, unused "
+        "tools ≈$0.15"
+    )
     assert one.trend is not None
     partly = avoidable(found, unused("2026-11-18 01:00", 150_000, complete=False), before, "")
     assert (partly.value, partly.change) == ("$0.50", "+250 %"), "0.35 against 0.10"
