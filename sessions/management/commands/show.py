@@ -11,6 +11,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from compaction.context.blocks import KINDS
 from sessions.actions.assessments.session_verdicts import verdict_on_session
+from sessions.actions.reviews.sizes import reported
 from sessions.figures import money
 from sessions.management.named import SESSION_HELP, find_session, find_team
 from sessions.models import Run, Session, Team
@@ -69,6 +70,7 @@ class Command(BaseCommand):
                         "origin": run.origin,
                         "step": step,
                         "tokens": total,
+                        "tokens_reported": reported(found, run, step),
                         "tokens_hidden": found.hidden_tokens,
                         "basis": found.token_basis,
                         "verdict": verdict and verdict.sentence,
@@ -122,11 +124,16 @@ class Command(BaseCommand):
             self.stdout.write(
                 f"{name:>8} {row.kind:9} {row.tokens:>8,} {mark:>5}  {row.preview[:100]}"
             )
-        hidden = f" + {session.hidden_tokens:,} hidden"
+        hidden = f" + {session.hidden_tokens:,} hidden" if session.hidden_tokens else ""
+        said = f"{total:,} tokens ({session.token_basis}){hidden}"
+        prompt = reported(session, run, step)
+        if prompt is not None:
+            uncertain = prompt - total - session.hidden_tokens
+            said = f"{prompt:,} tokens as the provider reported; our count of the blocks: {said}"
+            said += f", uncertain {uncertain:+,}".replace("-", "−") if uncertain else ""
         self.stdout.write(
             f"{session} at step {step}, {run.policy_version or run.origin}: {len(rows)} "
-            f"blocks, {total:,} tokens "
-            f"({session.token_basis}){hidden if session.hidden_tokens else ''}."
+            f"blocks, {said}."
         )
 
 

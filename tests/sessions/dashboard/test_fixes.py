@@ -265,8 +265,8 @@ def test_the_best_simulated_policy_comes_with_its_saving(client: Client) -> None
     assert (
         "Manage these sessions with a policy 4 lost facts were used again in 1 session "
         "(no extra cost found). No simulated policy keeps what is needed as often; most does "
-        "sliding-window@1 simulated over 1 session: −40 % cost, −6.0 points recall. Show them none keeps "
-        "what is needed in context as often Open comparison"
+        "sliding-window@1 simulated over 1 session: −40 % cost, −6.0 points recall. Show them none "
+        "keeps what is needed in context as often Open comparison"
     ) in rows(page)
 
 
