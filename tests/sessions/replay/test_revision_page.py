@@ -268,3 +268,13 @@ def test_the_command_says_the_size_that_the_page_says() -> None:
         out = StringIO()
         call_command("show", found.external_id, step=step, json=True, stdout=out)
         assert json.loads(out.getvalue())["tokens_reported"] == size
+
+
+def test_each_sign_says_what_its_call_cost_and_how_much_of_it_was_new(client: Client) -> None:
+    again = reads("c3", "t-z", "src/f1.py", key="z")
+    shown_again = result("t-z", "content of file 1\n" * 3, key="zr")
+    found = stored([*compacted(again, shown_again), usage("c3", 700, 5_000)])
+    found.calls.filter(step=3).update(cost_microusd=31_000)
+    text = " ".join(shown(client, found).text.split())
+    assert "File read again" in text and "$0.031 700 new tokens" in text
+    assert "Tests, builds and other commands that are run again" in text
