@@ -193,7 +193,10 @@ DOES: dict[str, str] = {
         "For long tasks: the first 3 and the newest 20 messages, in 50,000 tokens or 75 messages, "
         "and at most 300,000 tokens for each task."
     ),
-    "passthrough": "Leaves every context as it is.",
+    "passthrough": (
+        "Leaves every context as it is. The agent's own compactions are left out too, so contexts "
+        "grow larger than recorded and can cost more."
+    ),
 }
 """What each preset does and how it differs from the others, in its own sentence."""
 

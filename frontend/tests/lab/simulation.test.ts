@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { costChange, losers, sorted } from '../../src/lab/simulation/lines';
 import { spreadText, summary, ttlApart } from '../../src/lab/simulation/sentences';
-import { rows, toned } from '../../src/lab/simulation/figures';
+import { measured, rows, toned } from '../../src/lab/simulation/figures';
 import { best } from '../../src/web/chart/scatter';
 import { scatterOf } from '../../src/lab/simulation/scatter';
 import type { Beside, Body, Figures, SessionLine, Version } from '../../src/lab/simulation/body';
@@ -136,8 +136,8 @@ describe('the table', () => {
 
   it('shows an unpriced cost as unknown, and nothing of what a recording has none of', () => {
     const unpriced = version('draft', { cost_microusd: null });
-    expect(of('Cost').of(unpriced)).toBe('unknown');
-    expect(of('Cost').change(unpriced, version('active'))).toBe(null);
+    expect(of('Cost without reading back').of(unpriced)).toBe('unknown');
+    expect(of('Cost without reading back').change(unpriced, version('active'))).toBe(null);
     expect(of('Revisions').of(version('recorded', { revisions: undefined }))).toBe('–');
   });
 
@@ -208,4 +208,49 @@ describe('the TTL apart', () => {
     expect(ttlApart(sums(100_000))).toBe('');
     expect(ttlApart(sums(null))).toBe('');
   });
+});
+
+describe('the recorded column', () => {
+  const usage = {
+    sessions: 4,
+    tokens: 2000,
+    cache_read_share: 0.955,
+    tokens_at_least: true,
+    cost_at_least: false,
+    cost_measured: true,
+  };
+  const shown = (more: Partial<typeof usage>, role: Version['role'] = 'recorded') =>
+    rows.flatMap((row) => {
+      const found = measured(row, version(role, {}, { measured: { ...usage, ...more } }));
+      return found ? [[row.name, found.text]] : [];
+    });
+
+  it('shows reported usage, and a bound where calls reported none', () => {
+    expect(shown({})).toEqual([
+      ['Tokens sent', '≥2.0k'],
+      ['Cost including reading back', '$0.050'],
+      ['Cost without reading back', '$0.050'],
+      ['Read from the cache', '95.5 %'],
+    ]);
+    expect(shown({ cost_at_least: true })[1]).toEqual(['Cost including reading back', '≥$0.050']);
+  });
+  it('does not call an estimated cost measured', () => {
+    expect(shown({ cost_measured: false }).map(([name]) => name)).toEqual([
+      'Tokens sent',
+      'Read from the cache',
+    ]);
+  });
+  it('says what a change is compared with', () => {
+    const recorded = version('recorded', {}, { measured: usage });
+    expect(measured(rows[0], recorded)?.means).toContain('Changes compare with 1.0k');
+  });
+});
+
+it('adds reading back to the cost of a version, not to that of the recording', () => {
+  const row = rows.find((one) => one.name === 'Cost including reading back')!;
+  const draft = version('draft', { cost_microusd: 80_000, read_backs_microusd: 10_000 });
+  const recorded = version('recorded', { cost_microusd: 100_000 });
+  expect([row.of(draft), row.of(recorded)]).toEqual(['$0.090', '$0.10']);
+  expect(row.change(draft, recorded)?.text).toBe('−10 %');
+  expect(row.of(version('draft', { read_backs_microusd: null }))).toBe('unknown');
 });

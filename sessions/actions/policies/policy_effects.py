@@ -10,6 +10,7 @@ from typing import Any
 from uuid import UUID
 
 from sessions.models import Run, SimulationResult, Team
+from sessions.models.lab.charged_sums import charged_cost
 from sessions.models.record.demo_data import counts
 
 SIMULATED = 500
@@ -20,9 +21,10 @@ SIMULATED = 500
 class Effect:
     """What a version did to the team's sessions, simulated.
 
-    `change` and `tokens` are relative changes of the cost (None without prices) and of the tokens
-    sent, `in_context` the share of needs in context (None without). The change is against what was
-    recorded, or against another version. `simulation` is the newest in the lab, if any.
+    `change` and `tokens` are relative changes of the cost including reading back (None without
+    prices) and of the tokens sent, `in_context` the share of needs in context (None without). The
+    change is against what was recorded, or against another version. `simulation` is the newest in
+    the lab, if any.
     """
 
     sessions: int
@@ -36,7 +38,8 @@ class Effect:
 class RecordedFigures:
     """What was recorded in the sessions of the lab's simulations: sums; None if unknown. Of the
     cost, `estimated_microusd` is that of the `estimated` sessions in which no call reported
-    usage; `unpriced` sessions have no known cost."""
+    usage; `unpriced` sessions have no known cost. `needs` counts the uses of facts that
+    `in_context` is a share of."""
 
     sessions: int
     cost_microusd: int | None
@@ -44,6 +47,7 @@ class RecordedFigures:
     estimated: int = 0
     estimated_microusd: int = 0
     unpriced: int = 0
+    needs: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +128,7 @@ def _effect(found: Iterable[_Simulated]) -> Effect:
         of.update(_needs(one))
         of["sent"] += one.figures.get("tokens_sent", 0)
         of["sent_recorded"] += one.figures.get("tokens_sent_recorded", 0)
-        cost = one.figures["cost_microusd"]
+        cost = charged_cost(one.figures)
         if cost is not None and one.recorded:
             of["cost"] += cost
             of["recorded"] += one.recorded
@@ -141,11 +145,11 @@ def _against(pairs: Sequence[tuple[_Simulated, _Simulated]]) -> Effect:
     """Sessions under two versions: the first against the second."""
     mine, its = (Counter[str](), Counter[str]())
     for one, other in pairs:
-        costs = one.figures["cost_microusd"], other.figures["cost_microusd"]
+        costs = charged_cost(one.figures), charged_cost(other.figures)
         for of, each, cost in ((mine, one, costs[0]), (its, other, costs[1])):
             of.update(_needs(each))
             of["sent"] += each.figures.get("tokens_sent", 0)
-            of["cost"] += cost if None not in costs else 0
+            of["cost"] += 0 if None in costs else cost or 0
     both = mine["needs"] and its["needs"]
     return Effect(
         len(pairs),
@@ -174,6 +178,7 @@ def _recorded(rows: Sequence[_Simulated]) -> RecordedFigures | None:
         len(guessed),
         sum(guessed),
         len(rows) - len(costs),
+        of["needs"],
     )
 
 

@@ -65,13 +65,27 @@ class Spread(Schema):
     n: int
 
 
+class MeasuredUsage(Schema):
+    """What the logs of `sessions` report: prompt tokens, and the share of these read from the
+    cache. `tokens_at_least`, `cost_at_least`: calls without usage or a price are missing in it.
+    `cost_measured`: no recorded cost is estimated."""
+
+    sessions: int
+    tokens: int
+    cache_read_share: float
+    tokens_at_least: bool
+    cost_at_least: bool
+    cost_measured: bool
+
+
 class VersionSimulated(Schema):
     """Results of a version, or of the recorded baseline, over the `sessions` finished.
 
     `sums`: tokens and counts are added, money (micro-dollars) over the `priced` sessions and null
     without any; shares are weighted; `peak_tokens` is the maximum. `against_recorded` has the
     spreads of `tokens` and `cost`, `against_active` also of `peak`, as ratios per session (1 is no
-    change, null if unknown), and counts of sessions.
+    change, null if unknown), and counts of sessions. `measured`: the reported usage of the
+    recorded baseline, null of versions.
     """
 
     ref: str
@@ -82,6 +96,7 @@ class VersionSimulated(Schema):
     sums: dict[str, Json]
     against_recorded: dict[str, Spread | None] | None
     against_active: dict[str, Json] | None
+    measured: MeasuredUsage | None = None
 
 
 class RegressionOut(Schema):

@@ -12,6 +12,7 @@ from django.urls import reverse
 
 from sessions.actions.lab.simulation_verdicts import simulation_verdict
 from sessions.models import PolicyVersion, Run, Session, Simulation, SimulationResult
+from sessions.models.lab.measured import measured_usage
 from sessions.models.lab.probed import probes
 from sessions.models.lab.simulated_sums import (
     ASSUMPTIONS,
@@ -169,6 +170,7 @@ def _recorded(found: _Results) -> Body:
         "sums": sums(figures),
         "against_recorded": None,
         "against_active": None,
+        "measured": measured_usage(found.through, figures),
     }
 
 

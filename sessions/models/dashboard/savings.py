@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import UUID
 
 from django.db.models import QuerySet
 
 from sessions.models.accounts.teams import Team
+from sessions.models.lab.charged_sums import charged_cost, compared_sums
 from sessions.models.lab.simulations import Simulation, SimulationResult
 from sessions.models.policies.policies import PolicyVersion
 from sessions.models.record.sessions import Session
@@ -24,25 +24,15 @@ choice)."""
 _FIGURES = ("cost_microusd", "needs", "in_context", "read_backs_microusd")
 
 
-class _Priced(NamedTuple):
-    """What is compared of a session: micro-dollars, needs, the share of these in context, and the
-    micro-dollars of reading the others again."""
-
-    cost: int
-    needs: int
-    in_context: float | None
-    again: int | None
-
-
 @dataclass(frozen=True, slots=True)
 class SimulatedSaving:
-    """A version of a simulation over its `sessions` with a price, as simulated and as recorded:
-    sums as `sums` makes them, of `priced`, `cost_microusd`, `in_context` and
-    `read_backs_microusd`."""
+    """A version of a simulation over `sessions`, as simulated and as recorded: sums as
+    `compared_sums` makes them, over the same sessions. `asked`: how many the simulation has."""
 
     simulation: UUID
     version: str
     sessions: int
+    asked: int
     simulated: dict[str, Any]
     recorded: dict[str, Any]
 
@@ -54,9 +44,8 @@ class SimulatedSaving:
 
     @property
     def microusd(self) -> int:
-        """What it saves, reading again included; negative if it costs more."""
-        mine, again = self.simulated["cost_microusd"], self.simulated["read_backs_microusd"]
-        return int(self.recorded["cost_microusd"] - mine - again)
+        """What it saves, reading back included; negative if it costs more."""
+        return int(self.recorded["cost_microusd"] - (charged_cost(self.simulated) or 0))
 
 
 def simulated_saving(team: Team, of: QuerySet[Session]) -> SimulatedSaving | None:
@@ -70,40 +59,37 @@ def simulated_saving(team: Team, of: QuerySet[Session]) -> SimulatedSaving | Non
     newest = results.order_by("-simulation__created").values_list("simulation", flat=True).first()
     if newest is None:
         return None
-    found: dict[int | None, dict[UUID, _Priced]] = {}
+    found: dict[int | None, dict[UUID, dict[str, Any]]] = {}
     figures = (f"figures__{name}" for name in _FIGURES)
     rows = results.filter(simulation=newest).values_list("version", "session", *figures)
-    for version, session, *priced in rows:
-        # The recording paid for its own reading again.
-        if priced[0] is not None and (version is None or priced[-1] is not None):
-            found.setdefault(version, {})[session] = _Priced(*priced)
+    for version, session, *values in rows:
+        priced = dict(zip(_FIGURES, values, strict=True))
+        # The recording paid for its own reading back.
+        if version is None or priced["cost_microusd"] is None or charged_cost(priced) is not None:
+            found.setdefault(version, {})[session] = priced
     recorded = found.pop(None, {})
+    asked = len(Simulation.objects.get(pk=newest).sessions)
     named = PolicyVersion.objects.filter(policy__team=team).select_related("policy").in_bulk(found)
     savings = [
         SimulatedSaving(
             newest,
             str(named[version]),
             len(both),
-            _sums(sessions[one] for one in both),
-            _sums(recorded[one] for one in both),
+            asked,
+            compared_sums([sessions[one] for one in both]),
+            compared_sums([recorded[one] for one in both]),
         )
         for version, sessions in found.items()
         if version is not None and (both := [one for one in sessions if one in recorded])
     ]
-    return max(savings, key=_rank, default=None)
+    return max((one for one in savings if _priced(one)), key=_rank, default=None)
+
+
+def _priced(one: SimulatedSaving) -> bool:
+    """Whether the same sessions have a price on both sides."""
+    mine, its = one.simulated["priced"], one.recorded["priced"]
+    return bool(mine and mine == its)
 
 
 def _rank(one: SimulatedSaving) -> tuple[bool, float]:
     return one.keeps, one.microusd if one.keeps else one.simulated["in_context"]
-
-
-def _sums(rows: Iterable[_Priced]) -> dict[str, Any]:
-    known = list(rows)
-    needs = sum(one.needs for one in known)
-    shares = sum(one.needs * (one.in_context or 0) for one in known)
-    return {
-        "priced": len(known),
-        "cost_microusd": sum(one.cost for one in known),
-        "read_backs_microusd": sum(one.again or 0 for one in known),
-        "in_context": shares / needs if needs else None,
-    }

@@ -8,9 +8,7 @@ from operator import itemgetter
 from typing import Any
 
 from sessions.figures import percent
-
-Figures = Mapping[str, Any]
-"""Figures of one session under one version, as in `SimulationResult.figures`."""
+from sessions.models.lab.charged_sums import Figures, added, weighted
 
 ADDED = (
     *("steps", "tokens_sent", "tokens_sent_recorded", "compactions", "revisions"),
@@ -109,34 +107,24 @@ def sums(figures: Sequence[Figures]) -> dict[str, Any]:
     }
     priced = [one for one in figures if one.get("cost_microusd") is not None]
     answer["priced"] = len(priced)
-    answer["cost_microusd"] = _added(priced, "cost_microusd")
+    answer["cost_microusd"] = added(priced, "cost_microusd")
     for key in MONEY:
         if figures and key in figures[0]:
-            answer[key] = _added([one for one in priced if one.get(key) is not None], key)
+            answer[key] = added([one for one in priced if one.get(key) is not None], key)
     for key in DEFINED:
         if figures and key in figures[0]:
-            answer[key] = _added([one for one in figures if one.get(key) is not None], key)
+            answer[key] = added([one for one in figures if one.get(key) is not None], key)
     answer["peak_tokens"] = max((one["peak_tokens"] for one in figures), default=0)
     answer["peak_share"] = spread(
         [one["peak_tokens"] / one["window"] for one in figures if one["window"]]
     )
-    answer["cache_read_share"] = _weighted(figures, "cache_read_share", "tokens_sent")
+    answer["cache_read_share"] = weighted(figures, "cache_read_share", "tokens_sent")
     for key in SHARES_OF_NEEDS:
-        answer[key] = _weighted(figures, key, "needs")
-    answer["edits_feasible"] = _weighted(figures, "edits_feasible", "edits")
-    answer["said_in_context"] = _weighted(figures, "said_in_context", "said")
-    answer["ms_per_step"] = _weighted(figures, "ms_per_step", "steps")
+        answer[key] = weighted(figures, key, "needs")
+    answer["edits_feasible"] = weighted(figures, "edits_feasible", "edits")
+    answer["said_in_context"] = weighted(figures, "said_in_context", "said")
+    answer["ms_per_step"] = weighted(figures, "ms_per_step", "steps")
     return answer
-
-
-def _added(figures: Sequence[Figures], key: str) -> int | None:
-    return sum(one[key] for one in figures) if figures else None
-
-
-def _weighted(figures: Iterable[Figures], key: str, weight: str) -> float | None:
-    known = [(one[key], one[weight]) for one in figures if one.get(key) is not None]
-    whole = sum(weight for _, weight in known)
-    return sum(value * weight for value, weight in known) / whole if whole else None
 
 
 def against_recorded(figures: Sequence[Figures]) -> dict[str, Any]:

@@ -11,8 +11,8 @@ from django.urls import reverse
 from compaction.policies.origin import settings_in
 from compaction.policies.resolve import paths_of
 from sessions.actions.assessments.session_verdicts import lost_and_needed
-from sessions.actions.lab.simulation_verdicts import difference
-from sessions.figures import tokens
+from sessions.actions.lab.simulation_verdicts import difference, sessions_of
+from sessions.figures import finely, tokens
 from sessions.models import PolicyVersion
 from sessions.models.cache.causes import CauseSums, causes_in
 from sessions.models.dashboard.dashboards import Dashboard
@@ -198,17 +198,32 @@ def _of_policies(
         return
     asked = urlencode({"of": saving.version})
     url = f"{reverse('simulation', args=[saving.simulation])}?{asked}"
-    change = difference(saving.simulated, saving.recorded).text
-    found = f"{saving.version} simulated over {_count(saving.sessions, 'session')}: {change}"
+    found = _simulated(saving)
     if saving.keeps and (saving.microusd > 0 or lost):
         more = "" if saving.microusd > 0 else " It costs more."
-        said = f"{found}, after reading again what it leaves out.{more} {lost}".strip()
+        said = f"{found}.{more} {lost}".strip()
         said += f" {AGAINST_RECORDED}" if saving.microusd > 0 else ""
         yield Fix("loss", title, said, saving.microusd, "simulated", OPEN, url, proof_url=proof)
     elif lost:
         why = "keeps what is needed in context as often"
         said = f"{lost} No simulated policy keeps what is needed as often; most does {found}."
         yield Fix("loss", title, said, None, why, OPEN, url, proof_url=proof, unknown="none")
+
+
+def _simulated(saving: SimulatedSaving) -> str:
+    """What was simulated and how it differs from the recording, as the lab says it, with both
+    recalls: over all facts that these sessions used again."""
+    mine, its = saving.simulated, saving.recorded
+    over = sessions_of(saving.sessions, mine["priced"])
+    if saving.sessions < saving.asked:
+        over += f", of the {saving.asked:,} simulated"
+    said = f"{saving.version} simulated over {over}: {difference(mine, its).text}"
+    if mine["in_context"] is None or its["in_context"] is None:
+        return said
+    return (
+        f"{said} ({finely(mine['in_context'])} instead of {finely(its['in_context'])} of "
+        f"{_count(its['needs'], 'use')} of facts, in all steps)"
+    )
 
 
 def _of_losses(made: Dashboard, places: FixPlaces) -> Iterator[Fix]:

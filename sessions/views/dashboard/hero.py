@@ -87,9 +87,8 @@ def recall(made: Dashboard, url: str) -> HeroTile:
     """How much of what the model needed again was still in its context."""
     of = made.whole.of
     line = (
-        f"{of['in_context']:,} of {_count(of['needs'], 'time')} that a fact was used again, it "
-        f"was in context, "
-        f"in {_count(of['recalled'], 'session')}"
+        f"{of['in_context']:,} of {_count(of['needs'], 'use')} of facts, in all steps of "
+        f"{_count(of['recalled'], 'session')} that lost text or had a policy"
     )
     return _tile(made, quality_tiles.RECALL, url, line)
 

@@ -60,7 +60,8 @@ def cost_peak(team: Team, made: Dashboard, split: Split) -> CostPeak | None:
     rest = Sums(made.whole.of - part.of)
     return CostPeak(
         f"Most expensive {size}",
-        f"{_named(period)} cost {money(cost)}, {finely(cost / made.whole.of['cost'])} of the range",
+        f"Sessions that ended {_named(period)} cost {money(cost)}, "
+        f"{finely(cost / made.whole.of['cost'])} of the range",
         _why(part, rest, found.cost_microusd, others, size),
         found,
         money(found.cost_microusd),
@@ -173,9 +174,10 @@ def _avoidable(part: Sums, period: Period, split: Split) -> tuple[str, str]:
 
 
 def _named(period: Period) -> str:
+    """When the sessions ended: the whole cost of each counts then."""
     first, last = (datetime.fromtimestamp(ms / 1000, UTC) for ms in (period.since, period.last))
     if period.size == HOUR:
-        return f"{day(first)}, {first:%H:%M} UTC,"
+        return f"on {day(first)} from {first:%H:%M} UTC"
     if period.size == DAY:
-        return day(first)
-    return f"{day(first)} to {day(last)}"
+        return f"on {day(first)}"
+    return f"from {day(first)} to {day(last)}"

@@ -91,8 +91,8 @@ class PolicyEffects:
         change = Difference("cost", found.effect.change, None).text.partition(",")[0]
         mine, its = finely(found.effect.in_context), finely(found.recorded_in_context)
         return (
-            f"{self.active} against recorded: {change}, and {mine} of what was needed again was in "
-            f"context instead of {its}. What is missing must be read again."
+            f"{self.active} against recorded: {change} including reading back, and {mine} of what "
+            f"was needed again was in context instead of {its}."
         )
 
 
@@ -171,7 +171,7 @@ def does(policy: Policy) -> str:
             if lean
             else "Optimizes for cost: edits when that pays back."
         )
-    return " ".join(said) or "Leaves every context as it is."
+    return " ".join(said) or DOES["passthrough"]
 
 
 def _row(row: PolicyRow, standing: PolicyUse, effects: PolicyEffects) -> ListedPolicy:

@@ -163,6 +163,7 @@ def test_the_most_expensive_day_and_what_changed_are_said(client: Client, week: 
     compared = panel(page_of(client, "/dashboard/" + html.unescape(halves[1])))
     assert "What changed since the period before" in compared and "Number of sessions" in compared
     answers = panel(page_of(client, "/dashboard/?range=all"))
+    assert "Sessions that ended on " in answers, "a session counts on the day of its last step"
     assert "Most expensive day" in answers and "The first session is from" in answers
 
 

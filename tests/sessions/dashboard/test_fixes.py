@@ -239,9 +239,10 @@ def test_the_best_simulated_policy_comes_with_its_saving(client: Client) -> None
         simulation.results.create(session=one, version=of, state="1", figures=figures)
     page = page_of(client, "/dashboard/")
     assert rows(page)[0] == (
-        "Manage these sessions with a policy balanced@1 simulated over 1 session: −30 % cost, "
-        "−3.0 points recall, after reading again what it leaves out. The saving is what it would "
-        "have cost less, whether or not anything went wrong. $1.40 Open comparison"
+        "Manage these sessions with a policy balanced@1 simulated over 1 session: −28 % cost "
+        "including reading back (−30 % without), −3.0 points recall (87.0 % instead of 90.0 % of "
+        "10 uses of facts, in all steps). The saving is what it would have cost less, whether or "
+        "not anything went wrong. $1.40 Open comparison"
     )
     assert page.links["Open comparison"] == f"/lab/{simulation.pk}/?of=balanced%401"
     simulation.results.filter(version=version).update(
@@ -256,18 +257,48 @@ def test_the_best_simulated_policy_comes_with_its_saving(client: Client) -> None
     Assessment.objects.create(session=one, lost_facts=4)
     Session.objects.update(tallied_version=-1)
     assert rows(page_of(client, "/dashboard/"))[1] == (
-        "Manage these sessions with a policy balanced@1 simulated over 1 session: −20 % cost, "
-        "same recall, after reading again what it leaves out. It costs more. 4 lost facts "
-        "were used again in 1 session (no extra cost found). Show them −$0.50 Open comparison"
+        "Manage these sessions with a policy balanced@1 simulated over 1 session: +10 % cost "
+        "including reading back (−20 % without), same recall (90.0 % instead of 90.0 % of 10 uses "
+        "of facts, in all steps). It costs more. 4 lost facts were used again in 1 session (no "
+        "extra cost found). Show them −$0.50 Open comparison"
     )
     simulation.results.filter(version=version).delete()
     page = page_of(client, "/dashboard/")
     assert (
-        "Manage these sessions with a policy 4 lost facts were used again in 1 session "
-        "(no extra cost found). No simulated policy keeps what is needed as often; most does "
-        "sliding-window@1 simulated over 1 session: −40 % cost, −6.0 points recall. Show them none "
-        "keeps what is needed in context as often Open comparison"
+        "Manage these sessions with a policy 4 lost facts were used again in 1 session (no "
+        "extra cost found). No simulated policy keeps what is needed as often; most does sliding-window@1 simulated over "
+        "1 session: −38 % cost including reading back (−40 % without), −6.0 points recall (84.0 % "
+        "instead of 90.0 % of 10 uses of facts, in all steps). Show them none keeps what is "
+        "needed in context as often Open comparison"
     ) in rows(page)
+
+
+def test_the_fix_and_the_lab_state_one_headline(client: Client) -> None:
+    """Sessions without a price count for recall on both pages."""
+    version = active_version(local_team())
+    one, unpriced = made({"model": 1}), made({"model": 1}, cost_microusd=None)
+    simulation = Simulation.objects.create(
+        team=local_team(), draft=version, active=version, sessions=[str(one.pk), str(unpriced.pk)]
+    )
+    simulation.versions.add(version)
+    for session, of, cost, share, again in (
+        (one, None, 5_000_000, 0.9, None),
+        (one, version, 3_500_000, 0.87, 150_000),
+        (unpriced, None, None, 1.0, None),
+        (unpriced, version, None, 0.99, None),
+    ):
+        figures = {"cost_microusd": cost, "needs": 10, "in_context": share, "peak_tokens": 9}
+        figures |= {"window": None, "read_backs_microusd": again, "tokens_sent": 9}
+        if of is None:
+            del figures["read_backs_microusd"]
+        simulation.results.create(session=session, version=of, state="1", figures=figures)
+    headline = "−27 % cost including reading back (−30 % without), −2.0 points recall"
+    row = next(one for one in rows(page_of(client, "/dashboard/")) if "Manage these" in one)
+    assert f"over 2 sessions (1 with a price): {headline} (93.0 % instead of 95.0 % of 20" in row
+    assert "$1.35" in row
+    body = client.get(f"/api/v1/simulations/{simulation.pk}?of=balanced@1").json()
+    assert body["verdict"]["sentence"] == f"Against the recording: better: {headline}."
+    assert "$3.65 instead of $5.00 over 2 sessions (1 with a price)" in body["verdict"]["detail"]
 
 
 def test_breaks_without_a_known_cost_are_not_nothing(client: Client) -> None:

@@ -35,7 +35,9 @@ def test_each_figure_says_what_it_counts(five: dict[str, Session]) -> None:
     assert one.line == "$2.00 per session, 1 session with a cost, ≈$9 this month"
     one = recall(found, "/list")
     assert (one.value, one.change, one.basis) == ("60.0 %", "", "estimated")
-    assert one.line == "6 of 10 times that a fact was used again, it was in context, in 1 session"
+    assert one.line == (
+        "6 of 10 uses of facts, in all steps of 1 session that lost text or had a policy"
+    )
     one = success(found, "/list")
     assert (one.value, one.change, one.url) == ("100 %", "+100 points", "/list")
     assert one.line == "1 of 1 session with an outcome"

@@ -85,9 +85,9 @@ def test_a_draft_is_judged_by_cost_and_recall_against_the_active_version(
             20_000,
             {"read_backs_microusd": 5_000},
             "bad",
-            "Worse: +2.9 % cost including",
+            "Worse on both: +2.9 % cost including reading back (−12 % without), −2.0 points",
         ),
-        (12_000, {}, "neutral", "Undecided:"),
+        (12_000, {}, "bad", "Worse: same cost including reading back (−12 % without), −2.0"),
         (2_000, {"read_backs_microusd": None}, "neutral", "Undecided:"),
     ],
 )
@@ -96,6 +96,17 @@ def test_a_draft_that_costs_less_and_keeps_less_is_judged_with_reading_back(
 ) -> None:
     found = judged(side(88_000, 0.78, read_backs_microusd=again), side(**active_again))
     assert (found.tone, found.sentence.startswith(sentence)) == (tone, True), found.sentence
+
+
+def test_the_detail_has_the_amounts_of_the_headline() -> None:
+    """The percentage and the dollars are of one figure: the cost including reading back."""
+    draft = side(66_000, 0.78, priced=3, read_backs_microusd=6_000)
+    found = simulation_verdict(draft, None, side(priced=3), 4, 4, over=True)
+    assert found.sentence == (
+        "Against the recording: better: −28 % cost including reading back (−34 % without), "
+        "−2.0 points recall."
+    )
+    assert found.detail.startswith("$0.072 instead of $0.10 over 4 sessions (3 with a price); ")
 
 
 def test_the_detail_has_the_amounts_the_recording_and_the_edits() -> None:

@@ -82,16 +82,19 @@ def lab(simulated: Session) -> Simulation:
     )
     figures = {"needs": 4, "tokens_sent_recorded": 900, "peak_tokens": 90, "window": None}
     for under, cost, kept, sent in (
-        (version, 300, 0.5, 450),
-        (active, 200, 0.75, 600),
+        (version, 250, 0.5, 450),
+        (active, 150, 0.75, 600),
         (None, 400, 1.0, 900),
     ):
+        again = {} if under is None else {"read_backs_microusd": 50}
         SimulationResult.objects.create(
             simulation=made,
             session=simulated,
             version=under,
             state="s",
-            figures=figures | {"cost_microusd": cost, "in_context": kept, "tokens_sent": sent},
+            figures=figures
+            | again
+            | {"cost_microusd": cost, "in_context": kept, "tokens_sent": sent},
         )
     made.versions.set([version, active])
     return made
@@ -109,7 +112,7 @@ def test_the_lab_counts_and_the_newest_simulation_of_a_session_only(lab: Simulat
     team = local_team()
     version, active = named_version(team, "sliding-window"), named_version(team, "balanced")
     effects = effects_of(team, active.pk)
-    assert effects.recorded == RecordedFigures(1, 400, 1.0)
+    assert effects.recorded == RecordedFigures(1, 400, 1.0, needs=4)
     assert effects.of[version.pk] == Effect(1, -0.25, 0.5, -0.5, lab.pk)
     assert effects.against_active == {version.pk: Effect(1, 0.5, -0.25, -0.25)}
 
@@ -120,7 +123,11 @@ def test_pages_and_api_show_the_effect_of_a_policy(lab: Simulation) -> None:
     assert page.html.count('<tr class="recorded-row">') == 1
     assert "recorded What happened without a policy of ContextLab" in page.text
     assert re.search(r'"simulated on">\s*1\s*</td>.*?"simulated on">\s*1\s*</td>', page.html, re.S)
-    assert "balanced@1 against recorded: −50 % cost, and 75.0 % of what was needed" in page.text
+    assert (
+        "balanced@1 against recorded: −50 % cost including reading back, and 75.0 % of what was "
+        "needed"
+    ) in page.text
+    assert "100 % of 4 uses of facts, in all steps of 1 session" in page.text
     assert "−25 % −50 % 50.0 % +50 % cost, −25.0 points recall" in page.text
     compared = f"/lab/{lab.pk}/?of=sliding-window%401"
     assert page.links["−25 %"] == compared
@@ -129,7 +136,7 @@ def test_pages_and_api_show_the_effect_of_a_policy(lab: Simulation) -> None:
     assert "sliding-window@1 simulated" in shown and "Against what was recorded" in shown
     body = signed_in().get(f"/api/v1/simulations/{lab.pk}?of=balanced@1").json()
     assert (body["draft"], body["against"]) == ("balanced@1", "recorded")
-    assert "Against the recording: undecided: −50 % cost" in body["verdict"]["sentence"]
+    assert "Against the recording: better: −50 % cost including" in body["verdict"]["sentence"]
     assert signed_in().get(f"/lab/{lab.pk}/?of=offload-first@1").status_code == 404
 
 

@@ -33,6 +33,15 @@ export type Against = {
   with_needs: number;
   hides_more: number;
 };
+/** What the logs report of the recorded baseline; "at least" where calls or prices are missing. */
+export type Measured = {
+  sessions: number;
+  tokens: number;
+  cache_read_share: number;
+  tokens_at_least: boolean;
+  cost_at_least: boolean;
+  cost_measured: boolean;
+};
 export type Version = {
   ref: string;
   name: string;
@@ -42,6 +51,7 @@ export type Version = {
   sums: Sums;
   against_recorded: { tokens: Spread | null; cost: Spread | null } | null;
   against_active: Against | null;
+  measured?: Measured | null;
 };
 /** What a real model answered at steps of these sessions, under one of the two contexts. */
 export type ProbeSide = {

@@ -1,7 +1,7 @@
 /* The figures of a version, and how they differ from another's. */
 import * as format from '../../web/format';
 import { changeText, pointsText } from './changes';
-import type { Sums, Version } from './body';
+import type { Measured, Sums, Version } from './body';
 
 export type Change = { text: string; tone: 'less' | 'more' | 'muted' };
 export type Row = {
@@ -9,7 +9,21 @@ export type Row = {
   means?: string;
   of(version: Version): string;
   change(draft: Version, other: Version): Change | null;
+  measured?(usage: Measured, sums: Sums): string | null;
 };
+
+/** A figure of the recorded baseline as its logs report it, and in `means` what it is compared by; null of versions
+    and of other figures. */
+export function measured(row: Row, version: Version): { text: string; means: string } | null {
+  const usage = version.measured;
+  const text = usage ? row.measured?.(usage, version.sums) : null;
+  if (!text) return null;
+  const counted = row.of(version);
+  const means = text.endsWith(counted)
+    ? 'Measured: reported usage'
+    : `Measured: reported usage. Changes compare with ${counted}, which the rules of the simulation give`;
+  return { text, means };
+}
 
 /** By what share it changed, or null where either is unknown. */
 export const ratio = (
@@ -57,18 +71,57 @@ function row(
   };
 }
 
+const bound = (atLeast: boolean): string => (atLeast ? '≥' : '');
+
+const measuredCost = (usage: Measured, sums: Sums): string | null =>
+  usage.cost_measured && sums.cost_microusd !== null
+    ? bound(usage.cost_at_least) + format.money(sums.cost_microusd)
+    : null;
+
+/** The cost with that of reading back; the recording has paid for its own. */
+export function chargedCost({ role, sums }: Version): number | null {
+  const again = role === 'recorded' ? 0 : sums.read_backs_microusd;
+  return sums.cost_microusd === null || again === null || again === undefined
+    ? null
+    : sums.cost_microusd + again;
+}
+
+const charged: Row = {
+  name: 'Cost including reading back',
+  means: 'The cost, and one more call for each step whose needs are not in context',
+  of(version) {
+    const cost = chargedCost(version);
+    return cost === null ? 'unknown' : format.money(cost);
+  },
+  change(draft, other) {
+    const by = ratio(chargedCost(draft), chargedCost(other));
+    return by === null ? null : { text: changeText(by), tone: toned(by) };
+  },
+  measured: measuredCost,
+};
+
 /** The figures of the table, one line each. */
 export const rows: Row[] = [
-  row('Tokens sent', 'tokens_sent', format.tokens, 'ratio'),
+  {
+    ...row('Tokens sent', 'tokens_sent', format.tokens, 'ratio'),
+    measured: (usage) => bound(usage.tokens_at_least) + format.tokens(usage.tokens),
+  },
   row('Highest peak', 'peak_tokens', format.tokens, 'ratio'),
-  row(
-    'Cost',
-    'cost_microusd',
-    format.money,
-    'ratio',
-    'With what broken caches cost; prices as listed when a session began',
-  ),
-  row('Read from the cache', 'cache_read_share', share, 'points', '', -1),
+  charged,
+  {
+    ...row(
+      'Cost without reading back',
+      'cost_microusd',
+      format.money,
+      'ratio',
+      'With what broken caches cost; prices as listed when a session began',
+    ),
+    measured: measuredCost,
+  },
+  {
+    ...row('Read from the cache', 'cache_read_share', share, 'points', '', -1),
+    measured: (usage) => share(usage.cache_read_share),
+  },
   row('Compactions', 'compactions', format.exact, 'count', '', 0),
   row('Revisions', 'revisions', format.exact, 'count', 'Steps at which the context was edited', 0),
   row(
@@ -97,11 +150,11 @@ export const rows: Row[] = [
     'Tokens that the agent would read again for what is only retrievable; in no other figure',
   ),
   row(
-    'Cost of reading again',
+    'Cost of reading back',
     'read_backs_microusd',
     format.money,
     'ratio',
-    'One more call for each step whose needs are not in context; not part of the cost above',
+    'One more call for each step whose needs are not in context',
   ),
   row(
     'Edits feasible',

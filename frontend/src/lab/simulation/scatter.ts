@@ -30,7 +30,7 @@ export function scatterOf(body: Body, beside: Beside): ScatterProps {
     });
   return {
     title: 'Cost against needs in context',
-    x: { label: 'cost', unit: 'microusd' },
+    x: { label: 'cost without reading back', unit: 'microusd' },
     y: { label: 'needs in context', unit: 'share' },
     points: [
       ...beside.tried
