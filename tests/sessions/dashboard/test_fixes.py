@@ -266,7 +266,8 @@ def test_the_best_simulated_policy_comes_with_its_saving(client: Client) -> None
     page = page_of(client, "/dashboard/")
     assert (
         "Manage these sessions with a policy 4 lost facts were used again in 1 session (no "
-        "extra cost found). No simulated policy keeps what is needed as often; most does sliding-window@1 simulated over "
+        "extra cost found). No simulated policy keeps what is needed as often; most does "
+        "sliding-window@1 simulated over "
         "1 session: −38 % cost including reading back (−40 % without), −6.0 points recall (84.0 % "
         "instead of 90.0 % of 10 uses of facts, in all steps). Show them none keeps what is "
         "needed in context as often Open comparison"
