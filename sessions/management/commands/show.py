@@ -16,6 +16,7 @@ from sessions.figures import money
 from sessions.management.named import SESSION_HELP, find_session, find_team
 from sessions.models import Run, Session, Team
 from sessions.models.record import manifest
+from sessions.models.record.demo_data import listed
 from sessions.models.web.happened import ended
 
 LISTED = 20
@@ -88,12 +89,12 @@ class Command(BaseCommand):
     def _list(self, team: Team, *, as_json: bool) -> None:
         newest = (
             Session.objects.for_team(team)
-            .filter(parent=None)
+            .filter(listed(team.pk), parent=None)
             .order_by("demo", ended().desc(), "-pk")
         )
         rows = list(newest[:LISTED])
         if as_json:
-            listed = [
+            shown = [
                 {
                     "session": one.external_id,
                     "id": str(one.pk),
@@ -104,7 +105,7 @@ class Command(BaseCommand):
                 }
                 for one in rows
             ]
-            self.stdout.write(json.dumps({"sessions": listed}, ensure_ascii=False))
+            self.stdout.write(json.dumps({"sessions": shown}, ensure_ascii=False))
             return
         for one in rows:
             least = "≥ " if one.cost_is_bound else ""
