@@ -138,5 +138,5 @@ SCHEMAS = Tile(
         ("unchecked", "whose log has no tool definitions, or that call none of the defined tools"),
         ("not_assessed", "not assessed yet"),
     ),
-    "No log in this range contains the definitions of the tools it calls.",
+    "No log in this range contains the input schema of a tool that it calls.",
 )

@@ -99,12 +99,13 @@ class AgentTools:
 class UnusedTools:
     """Agents with unused tools, the most expensive first, and the sessions this was found in;
     `complete` unless there are older ones that were not looked at. `offered` are all tools of all
-    agents."""
+    agents. `judged` are the sessions of agents with `ENOUGH` of them."""
 
     agents: list[AgentTools]
     looked_at: int
     complete: bool = True
     offered: dict[str, OfferedTool] = field(default_factory=dict)
+    judged: int = 0
 
     def costs(self) -> Iterator[tuple[int, int]]:
         """The time of each session in ms, and micro-dollars of its agent's unused tools."""
@@ -137,7 +138,7 @@ def unused_in(
                 looked_at[index] += 1
     complete = len(rows) < LEARNED_FROM
     return [
-        UnusedTools(_worst(found), many, complete, _offered(found.values()))
+        UnusedTools(_worst(found), many, complete, _offered(found.values()), _judged(found))
         for found, many in zip(agents, looked_at, strict=True)
     ]
 
@@ -149,6 +150,10 @@ def _offered(agents: Iterable[AgentTools]) -> dict[str, OfferedTool]:
         for name, one in agent.offered.items():
             found.setdefault(name, OfferedTool(name)).merge(one)
     return found
+
+
+def _judged(agents: dict[str, AgentTools]) -> int:
+    return sum(one.sessions for one in agents.values() if one.sessions >= ENOUGH)
 
 
 def _worst(agents: dict[str, AgentTools]) -> list[AgentTools]:

@@ -28,7 +28,10 @@ CAUSES: dict[str, tuple[str, str]] = {
     "tools": ("Keep the tool list constant", "Tools or their order changed within a session"),
     "system": ("Keep the system prompt constant", "It changed, so nothing after it was read"),
     "settings": ("Keep request settings constant", "Tool choice, thinking or effort changed"),
-    "images": ("Keep images in or out", "The first or last image changes how a prompt is cached"),
+    "images": (
+        "Keep the number of images steady",
+        "Adding a first image, or removing the last, breaks the cache",
+    ),
     "restart": ("Continue in the running client", "A restarted client built a new prompt"),
     "look_back": ("Set cache breakpoints closer together", "The last one was over 20 blocks back"),
     "edit": ("Edit or compact less often", "Each had what follows it written again"),

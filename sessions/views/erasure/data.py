@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
+from django.apps import apps
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -74,7 +75,9 @@ def _page(
         "team": team,
         "form": form or EraseForm(),
         "scope": scope,
-        "counts": [(name, many) for name, many in scope.rows.items() if many] if scope else [],
+        "counts": [(_plural(name, many), many) for name, many in scope.rows.items() if many]
+        if scope
+        else [],
         "holds": [(row, _held_name(row)) for row in holds.in_force(team)],
         "retention_form": retention_form or _kept(team),
         "hold_form": hold_form or HoldForm(auto_id=HOLD_IDS),
@@ -84,6 +87,16 @@ def _page(
         **more,
     }
     return render(request, "erasure/data.html", context, status=status)
+
+
+def _plural(name: str, many: int) -> str:
+    """The name of a table's rows, as `name_of` and Django form them."""
+    models = {
+        str(one._meta.verbose_name): one
+        for one in apps.get_app_config("agent_sessions").get_models()
+    }
+    plural = models[name]._meta.verbose_name_plural if name in models else f"{name}s"
+    return name if many == 1 else str(plural)
 
 
 def _kept(team: Team) -> RetentionForm:

@@ -124,6 +124,7 @@ def live(request: HttpRequest) -> HttpResponse:
     rows.sort(key=lambda row: (-row.gauge.standing.share, row.session.created))
     context = {
         **demo_notice(request, team, switch=True),
+        "legend": _legend(rows),
         "section": "live",
         "waiting": budgets.waiting_in(team),
         "near": budgets.near_limit(team, found),
@@ -134,6 +135,23 @@ def live(request: HttpRequest) -> HttpResponse:
         "gauge_width": GAUGE,
     }
     return render(request, "live/live.html", context)
+
+
+MARKS = (("target", "target"), ("warn", "warning"), ("trigger", "the policy acts"))
+"""Marks of a gauge and their names."""
+
+
+def _legend(rows: list[LiveRow]) -> list[tuple[str, str]]:
+    """The marks that a gauge shows and their names, in the order of the fullest gauge with all."""
+    places = [{name: getattr(row.gauge, name) for name, _ in MARKS} for row in rows]
+    found: dict[str, int] = {}
+    for gauge in sorted(places, key=lambda one: -sum(at is not None for at in one.values())):
+        for name, at in gauge.items():
+            if at is not None:
+                found.setdefault(name, at)
+    return sorted(
+        ((name, text) for name, text in MARKS if name in found), key=lambda m: found[m[0]]
+    )
 
 
 def _newest_revisions(sessions: list[Session]) -> dict[Any, Revision]:

@@ -159,9 +159,13 @@ def _verdict(found: UnusedTools) -> EventVerdict:
     """What definitions of tools cost that no session of their agent used."""
     if not found.offered:
         return EventVerdict("neutral", "Unknown: no session reports its tool definitions.")
+    if not found.judged:
+        said = f"Unknown: {counted(found.looked_at, 'session')} with known definitions."
+        needed = f"Which tools an agent never uses is said from {ENOUGH} of its sessions on."
+        return EventVerdict("neutral", said, needed)
     tools = [one for agent in found.agents for one in agent.unused]
     of = f"{len({one.name for one in tools}):,} of {counted(len(found.offered), 'tool')}"
-    looked = f"{counted(found.looked_at, 'session')} with known definitions"
+    looked = f"{counted(found.judged, 'session')} with known definitions"
     if not tools:
         said = f"Every defined tool was used in the {looked}."
         return EventVerdict(
