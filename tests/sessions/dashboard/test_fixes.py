@@ -322,7 +322,9 @@ def test_what_is_being_assessed_is_not_called_clear(client: Client) -> None:
     page = page_of(client, "/dashboard/")
     assert "Assessing 1 session… Fixes, recall and reviews follow." in page.text
     assert "Known when 1 session of this range is assessed." in page.text
-    assert "Nothing needs you now" not in page.text and 'hx-trigger="every 4s"' in page.markup
+    assert (
+        "Nothing needs you now" not in page.text and 'hx-trigger="moved, every 4s"' in page.markup
+    )
     job.delete()
     page = page_of(client, "/dashboard/")
     assert "Nothing needs you now" in page.text and "Nothing to fix in this range" in page.text

@@ -106,7 +106,7 @@ def test_causes_are_found_in_what_was_reported():
     assert {card["title"] for card in cards} == {"automatic compaction by Claude Code"}
     said = (
         r"Automatic compaction by Claude Code: 11,\d{3} tokens written again "
-        r"\(≈\+\$0\.06\d+\), avoidable\."
+        r"\(\+\$0\.06\d+\), not avoidable\."
     )
     assert re.fullmatch(said, cards[0]["sentence"])
     assert not any("batches" in card["advice"] for card in cards)

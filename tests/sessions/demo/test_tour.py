@@ -80,7 +80,7 @@ def test_the_lost_port_costs_the_same_on_every_page():
         0
     ]
     detail = json.loads(props)["verdict"]["detail"]
-    assert detail.startswith(f"Avoidable: cache breaks {broken}, losses {lost} (calls made because")
+    assert detail.startswith(f"Avoidable: losses {lost} (calls made because")
     answer = client.get(f"/api/v1/sessions/{session.pk}/why?text=8417").json()
     assert roughly(answer["cost_microusd"]) == lost
     assert money(answer["cache_break_microusd"]) == broken
