@@ -8,6 +8,7 @@ import sys
 from typing import Any
 
 from contextlab import environment as env
+from contextlab import log_settings
 from contextlab.database_settings import database
 from contextlab.exposure import how_public
 from contextlab.sign_on_settings import APPS as SIGN_ON_APPS
@@ -292,33 +293,9 @@ WEBHOOK_NETWORKS = env.networks("WEBHOOK_NETWORKS")
 DEFAULT_POLICY = env.text("DEFAULT_POLICY", "balanced")
 
 # --- logs: ids, sizes and classes of errors, never content -------------------------------------
-_LOG_FORMAT = env.text("LOG_FORMAT", "line")
-if _LOG_FORMAT not in ("line", "json"):
-    raise ValueError(f"CONTEXTLAB_LOG_FORMAT is line or json, not {_LOG_FORMAT!r}")
 ACCESS_LOG = env.flag("ACCESS_LOG")
 METRICS_TOKEN = env.text("METRICS_TOKEN")
 # A worker's address for `/metrics`, host:port; a server has it on its own port.
 WORKER_METRICS = env.text("WORKER_METRICS")
 TRACES = env.flag("TRACES")
-LOGGING = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "formatters": {
-        "line": {"()": "contextlab.logs.OneLine"},
-        "json": {"()": "contextlab.logs.JsonLine"},
-    },
-    "handlers": {
-        "stderr": {"class": "logging.StreamHandler", "formatter": _LOG_FORMAT},
-        "counted": {"class": "contextlab.logs.LineCounter", "level": "WARNING"},
-    },
-    "root": {"handlers": ["stderr", "counted"], "level": env.text("LOG_LEVEL", "WARNING")},
-    "loggers": {
-        "contextlab.access": {"level": "INFO"},
-        "django": {"handlers": [], "level": "WARNING", "propagate": True},
-        "django.server": {"handlers": [], "propagate": True},
-        # Celery writes a failed task's exception text.
-        "celery.app.trace": {"level": "CRITICAL"},
-        # It writes addresses with their query, in which some providers take keys.
-        "httpx2": {"level": "WARNING"},
-    },
-}
+LOGGING = log_settings.logging()

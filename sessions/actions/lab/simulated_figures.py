@@ -78,9 +78,8 @@ def figures_of(recording: Recording, policy: Policy) -> Simulated:
     baseline is the session as logged, with its own compactions and clearings, at what its calls
     reported (`cost_reported`), else priced by the same rules. Simulated costs are scaled to that
     (`Recording`). `cost_recorded_ttl_microusd` is its cost with the policy's TTL, so the rest of a
-    saving is that of edits. `needs` and the four shares are needed-later recall;
-    `read_back_tokens` is what the agent would have to read again for needs that are only
-    retrievable (both:
+    saving is that of edits. `needs` and the four shares are needed-later recall; `read_back_tokens`
+    is what the agent would have to read again for needs that are only retrievable (both:
     docs/sources.md). `edits_feasible` is the share of edits whose old text is in the context,
     `read_backs_microusd` what reading again all that was needed and not in context would add to the
     cost. `said` counts facts in the agent's own words that it had seen before, `said_in_context` is
@@ -94,9 +93,6 @@ def figures_of(recording: Recording, policy: Policy) -> Simulated:
     taken = (thread_time() - began) * 1000
     cache = simulate_cache(run, value.calls, recording.terms)
     found = recall(value, run, recording.index)
-    price = recording.terms.price
-    paid = recording.paid(cache.uses)
-    again = charged(paid, found.readings, price) if price is not None else None
     figures = {
         "steps": len(run.steps),
         "tokens_sent": run.sent + run.preludes,
@@ -105,14 +101,10 @@ def figures_of(recording: Recording, policy: Policy) -> Simulated:
         **_of_definitions(defined(value, run, cache.uses, recording.counter())),
         "peak_tokens": peak_of(run),
         "window": value.window,
-        "cost_microusd": recording.cost_of(cache.uses),
-        "cost_recorded_microusd": recording.lived_cost,
-        "cost_reported": recording.billed is not None,
-        "cost_recorded_ttl_microusd": recording.lived_cost_under(policy),
+        **_of_costs(recording, policy, cache, found),
         "cache_read_share": cache.cache_read_share,
         "compactions": _compactions(run),
         "revisions": len(run.revisions),
-        "read_backs_microusd": recording.scaled(again),
         "read_back_tokens": found.read_back,
         **_of_edits(recording, run),
         **_of_recall(found),
@@ -122,6 +114,20 @@ def figures_of(recording: Recording, policy: Policy) -> Simulated:
         "ms_per_step": round(taken / max(len(run.steps), 1), 3),
     }
     return Simulated(run, cache, found, figures, _worst(found.worst))
+
+
+def _of_costs(
+    recording: Recording, policy: Policy, cache: CacheRun, found: Recall
+) -> dict[str, Any]:
+    price, paid = recording.terms.price, recording.paid(cache.uses)
+    again = charged(paid, found.readings, price) if price is not None else None
+    return {
+        "cost_microusd": recording.cost_of(cache.uses),
+        "cost_recorded_microusd": recording.lived_cost,
+        "cost_reported": recording.billed is not None,
+        "cost_recorded_ttl_microusd": recording.lived_cost_under(policy),
+        "read_backs_microusd": recording.scaled(again),
+    }
 
 
 def recorded_figures(recording: Recording) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import takewhile, zip_longest
 from threading import Lock
 from typing import Any, Literal, NamedTuple
@@ -28,18 +28,16 @@ from sessions.actions.live.handing_out.next_call import (
     with_hidden,
     with_read_back,
 )
-from sessions.actions.live.handing_out.offload_files import Named, Names, with_paths
+from sessions.actions.live.handing_out.offload_files import Names, with_paths
 from sessions.actions.live.handing_out.one_turn import keep_sent, sent_before
 from sessions.actions.live.managed import Plan, record_context
+from sessions.api.live.last_context import keep_last, last_of
 from sessions.api.live.needs import needs_of, one_turn_text
 from sessions.api.web.exchange import json_answer, json_bytes
 from sessions.models import ManagedContext, Session
 from sessions.models.record.values import wire_blocks
 
 Format = Literal["anthropic", "openai", "responses", "gemini", "pairs", "blocks"]
-
-SESSIONS = 16
-"""Sessions whose last context a process keeps as blocks, which must not be changed."""
 
 REMEMBERED = 256
 """Contexts whose message hashes a process knows, to send only what is new."""
@@ -132,46 +130,13 @@ def _ends_with_agent(body: Mapping[str, Any]) -> bool:
     return messages[-1].get("role") == "assistant"
 
 
-@dataclass(frozen=True, slots=True)
-class _Last:
-    """What is kept of a session's last context, so that the next one costs only what is new.
-
-    `wires` are its originals by id, `named` its files; `prefix` are turns of it, as
-    rendered for a `model`; `sent` are its messages, each with its JSON and the hash of that.
-    """
-
-    wires: dict[str, WireBlock] = field(default_factory=dict)
-    named: Named = field(default_factory=Named)
-    model: str = ""
-    said: dict[int, str] = field(default_factory=dict)
-    prefix: render.Prefix | None = None
-    sent: Sequence[tuple[Any, bytes, int]] = ()
-
-
-_last: OrderedDict[UUID, _Last] = OrderedDict()
-_guard = Lock()
-
-
-def _last_of(session: Session) -> _Last:
-    with _guard:
-        return _last.get(session.pk, _Last())
-
-
-def _keep(session: Session, **news: Any) -> None:
-    with _guard:
-        _last[session.pk] = replace(_last.get(session.pk, _Last()), **news)
-        _last.move_to_end(session.pk)
-        if len(_last) > SESSIONS:
-            _last.popitem(last=False)
-
-
 def _wires_of(plan: Plan) -> dict[str, WireBlock]:
     """The originals of a context in wire form; most are those of the session's last one."""
-    known = _last_of(plan.session).wires
+    known = last_of(plan.session).wires
     originals = [block for block in plan.blocks if block.replaces is None]
     found = wire_blocks(plan.session, [block for block in originals if block.id not in known])
     wires = {block.id: known.get(block.id) or found[block.id] for block in originals}
-    _keep(plan.session, wires=wires)
+    keep_last(plan.session, wires=wires)
     return dict(wires)
 
 
@@ -179,8 +144,8 @@ def _with_paths(plan: Plan, folder: str, managed: ManagedContext | None) -> tupl
     """A plan with files in place of references, and their names; without a folder, none."""
     if not folder:
         return plan, ()
-    shown, named, files = with_paths(plan, folder, _last_of(plan.session).named)
-    _keep(plan.session, named=named)
+    shown, named, files = with_paths(plan, folder, last_of(plan.session).named)
+    keep_last(plan.session, named=named)
     if managed is None:
         pairs = zip(shown.blocks, plan.blocks, strict=True)
         more = sum(new.tokens - old.tokens for new, old in pairs)
@@ -221,7 +186,7 @@ def _rendered(
     wire_of = readable(model, stored)
     if plain := _PLAIN.get(form.format):
         return plain(plan.blocks, wire_of, plan.ending)
-    last = _last_of(plan.session)
+    last = last_of(plan.session)
     earlier = sent_before(plan, last.said) if takes_system else {}
     made, prefix = render.anthropic_from(
         last.prefix if last.model == model else None,
@@ -232,7 +197,7 @@ def _rendered(
         ttl=plan.ttl,
         system_messages=takes_system,
     )
-    _keep(plan.session, model=model, prefix=prefix, said=earlier)
+    keep_last(plan.session, model=model, prefix=prefix, said=earlier)
     # Always present, so that they can be passed on even if empty.
     return {"system": [], "tools": [], **made}
 
@@ -248,6 +213,7 @@ class _Shown(NamedTuple):
     files: Names
 
 
+_guard = Lock()
 _shown: OrderedDict[tuple[UUID, str], _Shown] = OrderedDict()
 
 
@@ -286,10 +252,10 @@ def _news(
 def _sent(session: Session, messages: Sequence[Any]) -> Sequence[tuple[Any, bytes, int]]:
     """Messages with their JSON and its hash; those of the last context are known."""
     sent = []
-    for message, old in zip_longest(messages, _last_of(session).sent[: len(messages)]):
+    for message, old in zip_longest(messages, last_of(session).sent[: len(messages)]):
         known = old is not None and old[0] is message
         sent.append(old if known else _encoded_message(message))
-    _keep(session, sent=sent)
+    keep_last(session, sent=sent)
     return sent
 
 
