@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sessions.actions.live.handing_out.offload_files import reference_in
-from sessions.api.live import handing_out
+from sessions.api.live import last_context
 from sessions.models import Blob, Block
 from tests.sessions.live.test_steps import STEPS, USAGE, said
 from tests.sessions.memory.test_shares import work
@@ -51,7 +51,7 @@ def test_since_lists_only_what_is_new_and_bytes_stay(program: Program):
     again = {"since": first["context_id"], "usage": USAGE, "context_id": first["context_id"]}
     second = program.post(STEPS, {"messages": turn(2, f"two {LONG}"), **again, **OFF})
     assert len(second["files"]) == 1 and second["keep"] >= 2
-    handing_out._last.clear()
+    last_context._last.clear()
     whole = program.get("/sessions/run/context?offloads=/off/run")
     assert whole["files"] == [*first["files"], *second["files"]]
     made = program.get(f"/sessions/run/context?context_id={second['context_id']}&offloads=/off/run")
@@ -88,7 +88,7 @@ def test_what_cannot_be_read_keeps_its_reference(program: Program):
     row = Block.objects.filter(type="tool_result").order_by("position").first()
     assert row is not None
     Blob.objects.filter(sha=row.sha).delete()
-    handing_out._last.clear()
+    last_context._last.clear()
     made = program.get("/sessions/run/context?offloads=/off/run")
     assert len(made["files"]) == 1
     assert f"ref m{row.message.seq}.0@{row.sha[:8]}]" in json.dumps(made["messages"])
