@@ -1,6 +1,6 @@
 # `make run` and `make test` are all a visitor needs; both may be repeated as often as one likes.
 .DEFAULT_GOAL := help
-.PHONY: help setup run dev test faults check bench claims soak lists screenshots docs lock clean
+.PHONY: help setup run dev test faults check bench claims soak lists screenshots docs lock audit clean
 SHELL := /bin/sh
 # Images of containers set it; then every process that a test starts compiles all sources again.
 unexport PYTHONDONTWRITEBYTECODE
@@ -88,6 +88,13 @@ lock: setup ## rewrite the lock files; needs uv
 		--output-file tools/docs.lock --quiet
 	npm --prefix frontend install --package-lock-only
 	npm --prefix $(CLIENT) install --package-lock-only
+
+audit: setup ## known faults and licenses of every dependency; needs uv and a network
+	uvx pip-audit --strict --disable-pip --require-hashes -r requirements.lock
+	npm --prefix frontend audit --omit=dev
+	npm --prefix $(CLIENT) audit --omit=dev
+	uvx pip-licenses --python $(BIN)/python --fail-on \
+		'GPL-2.0-only;GPL-2.0-or-later;GPL-3.0-only;GPL-3.0-or-later;AGPL-3.0-only;AGPL-3.0-or-later;GNU General Public License v2 (GPLv2);GNU General Public License v3 (GPLv3);GNU Affero General Public License v3' >/dev/null
 
 clean: ## what setup made; data in var/ stays
 	rm -rf $(VENV) frontend/node_modules contextlab/static/contextlab $(CLIENT)/node_modules $(CLIENT)/dist $(CLIENT)/build
