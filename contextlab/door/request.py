@@ -55,6 +55,7 @@ class DoorRequest(WebRequest):
         self.payer = ""
         self.refused = self._admitted = self._complete = False
         self.id, self.route = "", ""
+        self._began = monotonic()
         self._limit = settings.BODY_LIMIT
         self.door.arriving[self] = reactor.seconds() + settings.BODY_SECONDS
 
@@ -132,11 +133,11 @@ class DoorRequest(WebRequest):
 
     def process(self) -> Any:
         """Answer, or let it wait in its lane."""
+        self._began = monotonic()
+        self.id = request_id((self.requestHeaders.getRawHeaders(b"X-Request-ID") or [b""])[0])
         if (fault := self._fault()) is not None:
             self.simple(400, fault)
             return None
-        self._began = monotonic()
-        self.id = request_id((self.requestHeaders.getRawHeaders(b"X-Request-ID") or [b""])[0])
         upgrade = self.requestHeaders.getRawHeaders(b"Upgrade")
         if upgrade and upgrade[0].lower() == b"websocket":
             self.server.protocol_connected(self)
