@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import re
 import traceback
@@ -10,10 +11,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from structlog.contextvars import get_contextvars
-from structlog.processors import JSONRenderer
-
 from sessions import metrics
+from sessions.log_context import ids
 
 _Exception = (
     tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
@@ -40,7 +39,7 @@ class OneLine(logging.Formatter):
         return _SECRET.sub(r"\1…", line)
 
     def formatMessage(self, record: logging.LogRecord) -> str:
-        bound = "".join(f" {name}={value}" for name, value in get_contextvars().items())
+        bound = "".join(f" {name}={value}" for name, value in ids().items())
         return super().formatMessage(record) + bound
 
     def formatException(self, ei: _Exception) -> str:
@@ -57,9 +56,6 @@ def _named(value: object) -> object:
     return type(value).__name__ if isinstance(value, BaseException) else value
 
 
-_render = JSONRenderer()
-
-
 class JsonLine(OneLine):
     """Formats records as one JSON object: time, level, logger, message, ids of request and job,
     and the record's own `fields`; nothing else, since Django attaches whole requests."""
@@ -73,10 +69,10 @@ class JsonLine(OneLine):
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": super().format(record),
-            **get_contextvars(),
+            **ids(),
             **getattr(record, "fields", {}),
         }
-        return str(_render(None, "", values))
+        return json.dumps(values, default=str)
 
 
 class LineCounter(logging.Handler):

@@ -17,10 +17,10 @@ from urllib.parse import unquote_to_bytes
 from django.conf import settings
 from django.core.wsgi import get_wsgi_application
 from django.http.response import HttpResponseBase
-from structlog.contextvars import bound_contextvars
 from twisted.internet import reactor
 
 from sessions import tracing
+from sessions.log_context import with_ids
 from sessions.views.web.headers import ROUTE
 
 log = logging.getLogger(__name__)
@@ -42,7 +42,7 @@ class Gateway:
         began = time.thread_time()
         try:
             if not request.gone:
-                with bound_contextvars(request=request.id), tracing.span("request") as span:
+                with with_ids(request=request.id), tracing.span("request") as span:
                     self._answer(request)
                     span.update_name(f"{request.method.decode('latin-1')} {request.route}")
                     span.set_attribute("http.route", request.route)

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 from django.conf import settings
 from django.db import Error
 from django.utils.module_loading import import_string
-from structlog.contextvars import bound_contextvars
 
 from sessions import live
 from sessions.actions.jobs import jobs
+from sessions.log_context import with_ids
 from sessions.models import Job, Team
 from sessions.models.web.statements import Statement, given_uuid
 
@@ -88,7 +88,7 @@ def attempt(job_id: uuid.UUID, token: uuid.UUID) -> bool:
     if job is None:
         return True
     asked = job.payload.get(jobs.REQUEST)
-    with bound_contextvars(job=str(job_id), **({"request": asked} if asked else {})):
+    with with_ids(job=str(job_id), **({"request": asked} if asked else {})):
         return _attempt(job, token)
 
 

@@ -8,11 +8,11 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import F, Q, QuerySet
 from django.utils import timezone
-from structlog.contextvars import get_contextvars
 
 from sessions import live
 from sessions.actions.jobs.statements import ASKED, BY_ID, CLAIM, REMOVE, UNFINISHED
 from sessions.actions.jobs.wakes import heard, wake
+from sessions.log_context import ids
 from sessions.models import Job, Session, Team
 from sessions.models.web.statements import insert_object
 from sessions.signals import job_failed
@@ -51,7 +51,7 @@ def enqueue(
     if kind not in settings.JOB_KINDS:
         raise KeyError(f"unknown kind of job: {kind}")
     look = _next_look() + timedelta(seconds=after)
-    if asked := get_contextvars().get("request"):
+    if asked := ids().get("request"):
         payload = {**payload, REQUEST: asked}
     job = Job(team=team, kind=kind, payload=payload, dedupe=dedupe, wake_after=look)
     if not insert_object(job, known=bool(dedupe)):
