@@ -120,9 +120,12 @@ def command(tmp_path: Path) -> Command:
 
 def test_each_kind_of_damage_is_named(command: Command, tmp_path: Path) -> None:
     code, said = command("verify")
-    assert (code, said) == (0, "Nothing wrong: 3 sessions and 78 blobs checked.\n")
+    assert (code, said) == (0, "Nothing wrong: 3 sessions, 78 blobs and 8 audit entries checked.\n")
     with closing(sqlite3.connect(tmp_path / "contextlab.sqlite3")) as database:
-        for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'"):
+        # The log's own are missed themselves: tests/sessions/accounts/test_audit_chain.py.
+        for (name,) in database.execute(
+            "SELECT name FROM sqlite_master WHERE type = 'trigger' AND tbl_name NOT LIKE '%audit%'"
+        ):
             database.execute(f"DROP TRIGGER {name}")
         for sql in DAMAGE.values():
             assert database.execute(sql).rowcount == 1, sql
