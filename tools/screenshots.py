@@ -114,7 +114,7 @@ def running(visit: Visit) -> None:
     """A live agent: budget, board, tools, and policy."""
     page, notices = visit.page, visit.replay(RUNNING)
     page.goto(f"{notices}steps/8/")
-    page.get_by_role("button", name="used").first.click()
+    page.get_by_role("button", name="Peak").first.click()
     page.get_by_text("retries S7").first.wait_for()
     visit.shoot("retry")
     visit.at(f"{notices}tools/", "session-tools")
@@ -237,15 +237,17 @@ def main() -> None:
                 chromium = playwright.chromium.launch(
                     executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"]
                 )
+                visits = []
                 for theme in ("light", "dark"):
                     context = chromium.new_context(
                         viewport=SIZE, color_scheme=theme, base_url=server.address
                     )
                     server.let_in(context)
-                    page = context.new_page()
-                    for family in wanted:
-                        family(Visit(page, theme))
-                    context.close()
+                    visits.append(Visit(context.new_page(), theme))
+                # Family by family: what an import brings in, which is last, hides the demo.
+                for family in wanted:
+                    for visit in visits:
+                        family(visit)
                 chromium.close()
         finally:
             server.stop()
