@@ -45,11 +45,12 @@ def _begin(**_: Any) -> None:
     from contextlab import watch
     from contextlab.processes.supervisor import Sweeper
 
+    # First: Celery logs what a receiver of its signals raises, and goes on.
+    app.sweeper = Sweeper()
+    app.sweeper.start()
     watch.start("contextlab-worker")
     if settings.WORKER_METRICS:
         watch.listen(settings.WORKER_METRICS)
-    app.sweeper = Sweeper()
-    app.sweeper.start()
 
 
 @worker_shutting_down.connect

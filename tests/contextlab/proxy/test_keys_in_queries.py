@@ -18,7 +18,7 @@ from tests.contextlab.proxy.test_proxy import NOWHERE, key_of, proxy
 
 __all__ = ["lab"]
 
-SECRET = "AIza-nobody-may-see-this"
+SECRET = "AIza-not-to-be-seen"
 PATH = f"gemini/v1beta/models/gemini-3.1-pro-preview:generateContent?key={SECRET}"
 ANSWER = {
     "candidates": [
