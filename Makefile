@@ -38,8 +38,9 @@ test: setup $(CLIENT)/build/.built ## every test, on SQLite, and the store's aga
 	$(BIN)/python -m pytest $(AT_ONCE)
 	$(BIN)/python tests/on_postgres.py $(AT_ONCE)
 
-faults: setup ## an agent at work while each part is killed or lost, at length; needs Redis, PostgreSQL, Chromium
-	CONTEXTLAB_FAULT_STEPS=300 CONTEXTLAB_FAULT_PACE=5 $(BIN)/python -m pytest -s tests/faults
+faults: setup ## every fault of the campaign as a table; needs Redis, PostgreSQL, Chromium; TABLE=file writes it
+	CONTEXTLAB_FAULT_STEPS=300 CONTEXTLAB_FAULT_PACE=5 $(BIN)/python -m pytest -s \
+		-p tests.faults.campaign.table $(if $(TABLE),--faults-table $(TABLE))
 
 check: setup $(CLIENT)/build/.built ## what must be clean before a commit: lint, types, floors, templates, migrations, pages
 	$(BIN)/ruff check .

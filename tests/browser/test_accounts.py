@@ -77,6 +77,7 @@ def test_an_invited_reviewer_joins_and_signs_in(
     assert not wrong, "\n".join(wrong)
 
 
+@pytest.mark.fault("H5")
 def test_a_removed_member_sees_nothing_and_the_log_has_no_secret(
     page: Any, other: Any, invitation: str, axe: str, served: Server
 ) -> None:

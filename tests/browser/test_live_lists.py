@@ -66,6 +66,7 @@ def test_a_page_is_right_again_after_the_server_was_away(
     page.context.close()
 
 
+@pytest.mark.fault("J5")
 def test_a_socket_that_died_in_silence_is_noticed(
     browser: Any, server_with: Callable[..., Server]
 ) -> None:

@@ -48,6 +48,7 @@ def opened(browser: Any, served: Server, token: str, tmp_path: Path) -> Iterator
     assert not wrong, wrong
 
 
+@pytest.mark.fault("G1", "G3")
 def test_it_scrubs_reads_and_finds_from_the_disk(opened: Any, axe: str) -> None:
     line(opened, "Ask 4").wait_for()
     for _ in range(3):

@@ -68,6 +68,7 @@ def filled(store: Store) -> dict[str, list[Any]]:
     return made
 
 
+@pytest.mark.fault("M2", "R1")
 def test_a_backup_restores_every_row_or_nothing(
     stores: tuple[Store, Store], tmp_path: Path
 ) -> None:
@@ -196,6 +197,7 @@ def dying(store: Store, piece: int, *arguments: str) -> int:
     return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True).returncode
 
 
+@pytest.mark.fault("R4")
 def test_a_store_is_backed_up_before_its_migration(
     stores: tuple[Store, Store], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -225,6 +227,7 @@ def test_a_store_is_backed_up_before_its_migration(
     assert sorted(kept) == sorted(backups.glob("contextlab-*-before-*.zip"))
 
 
+@pytest.mark.fault("M1")
 def test_a_backup_while_an_agent_works_is_one_moment(
     server_with: Callable[..., Server], tmp_path: Path
 ) -> None:

@@ -16,6 +16,7 @@ from tests.conftest import ROOT
 from tests.faults.services import Redis
 
 
+@pytest.mark.fault("C4")
 async def test_a_listener_outlives_redis(tmp_path: Path) -> None:
     redis = Redis(tmp_path)
     layer = PatientLayer(hosts=[{"address": redis.url, "socket_timeout": 15}])

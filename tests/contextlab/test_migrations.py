@@ -24,6 +24,7 @@ A_CONTEXT = (
 )
 
 
+@pytest.mark.fault("M4", "D8")
 def test_a_store_of_the_replaced_migrations_is_migrated_and_opened(stores):
     old, new = stores
     old.put(STORE)
@@ -71,6 +72,7 @@ def test_processes_that_start_at_once_migrate_one_after_another(stores):
     assert store.run("token", "list") == (0, "")
 
 
+@pytest.mark.fault("D8")
 def test_a_store_with_some_of_the_replaced_migrations_is_refused_in_one_sentence(stores):
     store, _ = stores
     store.put(STORE)

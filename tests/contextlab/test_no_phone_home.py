@@ -8,6 +8,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from contextlab.client import ContextLab
 from tests.conftest import ROOT, Server, wait_until
 from tests.faults.live_agent import new_token
@@ -31,6 +33,7 @@ sys.addaudithook(hook)
 SAMPLES = ROOT / "tests" / "sessions" / "importers" / "samples"
 
 
+@pytest.mark.fault("I5")
 def test_serving_importing_managing_and_jobs_stay_on_this_machine(
     server_with: Callable[..., Server], tmp_path: Path
 ) -> None:

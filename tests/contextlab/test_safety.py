@@ -58,6 +58,7 @@ def test_who_can_reach_a_server(host, names, origins, proxy, why):
     assert bool(found) == bool(why)
 
 
+@pytest.mark.fault("K4")
 @pytest.mark.parametrize(
     "secret",
     ["", "x", "x" * 64, "password" * 8, "abcdefghijklmnopqrstuvwxyz0123456789", "0123456789" * 5,
@@ -72,6 +73,7 @@ def test_random_secrets_are_strong():
     assert not any(exposure.is_weak(secret) for secret in made)
 
 
+@pytest.mark.fault("K3", "K4")
 @pytest.mark.parametrize(
     ("environ", "said"),
     [
@@ -114,6 +116,7 @@ def test_files_are_private_even_in_an_open_folder(tmp_path):
     assert {stat.S_IMODE(path.stat().st_mode) for path in made} == {0o600}
 
 
+@pytest.mark.fault("K4")
 def test_a_start_tightens_our_files_and_warns_of_the_folder(server_with, tmp_path):
     assert contextlab(tmp_path, "token", "list").returncode == 0
     (tmp_path / "contextlab.sqlite3").chmod(0o644)

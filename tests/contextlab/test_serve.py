@@ -9,6 +9,8 @@ import sys
 import urllib.error
 import urllib.request
 
+import pytest
+
 from contextlab import environment
 
 ROOT = environment.ROOT
@@ -60,6 +62,7 @@ def test_the_printed_address_signs_in_and_only_it(served):
     assert fetch(f"{served.address}/login/%00%FF/")[0] == 403
 
 
+@pytest.mark.fault("G10")
 def test_a_new_address_is_printed_on_demand(served):
     opener = urllib.request.build_opener(_StayHere())
     ended = command(served, "login", "--json")
@@ -82,6 +85,7 @@ def test_every_answer_forbids_foreign_content(served):
         assert rules["frame-ancestors"] == rules["base-uri"] == "'none'"
 
 
+@pytest.mark.fault("E10")
 def test_another_host_name_is_refused(served):
     request = urllib.request.Request(
         f"{served.address}/nowhere/", headers={"Host": "rebound.example:80"}
@@ -89,6 +93,7 @@ def test_another_host_name_is_refused(served):
     assert fetch(request)[0] == 400
 
 
+@pytest.mark.fault("E10")
 def test_a_header_cannot_move_our_addresses(served):
     request = urllib.request.Request(
         f"{served.address}/moved/healthz", headers={"Daphne-Root-Path": "/moved"}
@@ -144,6 +149,7 @@ def command(server, *arguments: str, **environ: str) -> subprocess.CompletedProc
     )
 
 
+@pytest.mark.fault("M6")
 def test_a_second_server_on_the_same_data_says_so(served):
     again = subprocess.run(
         [sys.executable, "-m", "contextlab.cli", "serve"],

@@ -118,6 +118,7 @@ def command(tmp_path: Path) -> Command:
     return run
 
 
+@pytest.mark.fault("D6", "R3")
 def test_each_kind_of_damage_is_named(command: Command, tmp_path: Path) -> None:
     code, said = command("verify")
     assert (code, said) == (0, "Nothing wrong: 3 sessions, 78 blobs and 8 audit entries checked.\n")
@@ -139,6 +140,7 @@ def test_each_kind_of_damage_is_named(command: Command, tmp_path: Path) -> None:
     assert (code, len(said.splitlines())) == (1, len(findings) + 1)
 
 
+@pytest.mark.fault("D6")
 def test_a_damaged_file_is_named(command: Command, tmp_path: Path) -> None:
     assert command("verify")[0] == 0
     file = tmp_path / "contextlab.sqlite3"
@@ -180,6 +182,7 @@ def test_an_unclean_stop_is_followed_by_a_check(
     assert len(store.rows(checks)) == 1, "it was stopped cleanly"
 
 
+@pytest.mark.fault("M7")
 def test_of_several_servers_the_one_that_dies_is_noticed(
     server_with: Callable[..., Server], tmp_path: Path, redis_url: str
 ) -> None:

@@ -82,6 +82,7 @@ class Meanwhile:
             monkeypatch.setattr(module, "store", interrupted)
 
 
+@pytest.mark.fault("B9", "B10", "B11")
 @pytest.mark.parametrize("act", [tended, record_context, compacted, undo_the_last, pin_the_oldest])
 @pytest.mark.parametrize("other", ACTS)
 def test_both_happen_whole(
@@ -109,6 +110,7 @@ def in_order(session: Session) -> None:
     assert not ended.exists()
 
 
+@pytest.mark.fault("D3")
 def test_sixteen_appends_at_once_are_sixteen_batches(session: Session) -> None:
     """From threads with their own connections."""
     from concurrent.futures import ThreadPoolExecutor

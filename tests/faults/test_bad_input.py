@@ -73,6 +73,7 @@ REFUSED: dict[str, tuple[bytes, int, str | None]] = {
 }  # fmt: skip
 
 
+@pytest.mark.fault("B7", "E8", "F3", "F4")
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_is_refused_says_where_and_changes_nothing(stored: Program, name: str):
     body, status, pointer = REFUSED[name]
@@ -103,6 +104,7 @@ HOSTILE: dict[str, Any] = {
 }
 
 
+@pytest.mark.fault("F1", "F2", "F5", "F6", "F7", "F16", "G7")
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_content_comes_back_as_it_went_in(stored: Program, name: str):
     text = HOSTILE[name]
@@ -116,6 +118,7 @@ def test_hostile_content_comes_back_as_it_went_in(stored: Program, name: str):
     assert stored.get("/sessions/run/content/2")["ref"] == "2"
 
 
+@pytest.mark.fault("F3", "F9")
 @pytest.mark.parametrize(
     "block",
     [
@@ -133,6 +136,7 @@ def test_odd_blocks_are_kept_as_they_are(stored: Program, block: dict[str, Any])
     assert stored.get("/sessions/run/context")["messages"]
 
 
+@pytest.mark.fault("F9")
 def test_an_orphan_is_reported(stored: Program):
     orphan = {"type": "tool_result", "tool_use_id": "missing", "content": "x"}
     (note,) = stored.post(MESSAGES, {"messages": [said([orphan])]})["notes"]
@@ -146,6 +150,7 @@ def test_ids_are_known_again_and_cannot_come_to_mean_something_else(stored: Prog
     assert Message.objects.count() == 2
 
 
+@pytest.mark.fault("E5", "E7")
 @pytest.mark.parametrize(
     ("kind", "packing"),
     [
@@ -190,6 +195,7 @@ def test_an_unknown_run(stored: Program, run: str):
     assert_problem(stored.ask("GET", f"/sessions/run/manifest?run={run}"), 404)
 
 
+@pytest.mark.fault("I2")
 @pytest.mark.parametrize(
     "ref", ["..%2f..%2fetc", "%00", "m1.0@deadbeef", "9" * 40, "m999999999.0", "%ff", "x" * 2000]
 )

@@ -83,6 +83,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Any], int]:
     return contents(data_dir), int(done.stderr.split()[-1])
 
 
+@pytest.mark.fault("I4")
 def test_dying_at_any_statement_loses_nothing_and_doubles_nothing(
     whole: tuple[list[Any], int], tmp_path: Path
 ) -> None:

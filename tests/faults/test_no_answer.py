@@ -14,6 +14,7 @@ from tests.faults.live_agent import new_token
 GO_ON = {"role": "user", "content": "Go on."}
 
 
+@pytest.mark.fault("A2")
 def test_a_batch_without_an_answer_is_stored_once(
     served: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:

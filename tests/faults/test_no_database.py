@@ -27,6 +27,7 @@ def client() -> Client:
     return signed_in
 
 
+@pytest.mark.fault("D4")
 @pytest.mark.parametrize("kind", [OperationalError, InterfaceError])
 @pytest.mark.parametrize("address", [*PAGES, *DATA])
 def test_a_browser_gets_a_page(client: Client, address: str, kind: type[Exception]) -> None:
@@ -41,6 +42,7 @@ def test_a_browser_gets_a_page(client: Client, address: str, kind: type[Exceptio
     assert is_problem == address.startswith("/api/")
 
 
+@pytest.mark.fault("D4")
 @pytest.mark.parametrize("address", DATA)
 def test_a_program_gets_a_problem(program: Program, address: str) -> None:
     def away(*_: Any) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from contextlab.client import ContextLab
 from tests.agent import Agent, Ledger
 from tests.conftest import Server, wait_until
@@ -14,6 +16,7 @@ from tests.faults.store import in_data_dir
 STEPS = 5
 
 
+@pytest.mark.fault("C2", "C9")
 def test_ingest_contexts_and_other_sessions_go_on(
     server_with: Callable[..., Server], tmp_path: Path
 ) -> None:

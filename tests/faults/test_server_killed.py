@@ -23,6 +23,7 @@ from tests.faults.store import in_data_dir
 Start = Callable[..., Server]
 
 
+@pytest.mark.fault("A1")
 @pytest.mark.parametrize("kills", [0, 20 if IN_FULL else 2])
 def test_nothing_acknowledged_is_lost_and_the_page_catches_up(
     browser: Any, server_with: Start, tmp_path: Path, kills: int
@@ -48,6 +49,7 @@ def test_nothing_acknowledged_is_lost_and_the_page_catches_up(
     assert server.stop() == 0
 
 
+@pytest.mark.fault("C1")
 def test_a_job_outlives_its_servers(server_with: Start, tmp_path: Path) -> None:
     """No attempt is used up by servers that are killed with all their processes."""
     settings = {"DJANGO_SETTINGS_MODULE": "tests.sessions.job_settings"}

@@ -59,7 +59,12 @@ def postgres_restarted(deployment: Deployment, work: Work) -> None:
     deployment.postgres.start()
 
 
-FAULTS = [both_workers_killed, web_server_killed, redis_lost, postgres_restarted]
+FAULTS = [
+    pytest.param(both_workers_killed, marks=pytest.mark.fault("C1", "M7")),
+    pytest.param(web_server_killed, marks=pytest.mark.fault("A1", "M7")),
+    pytest.param(redis_lost, marks=pytest.mark.fault("C3", "C4", "R2")),
+    pytest.param(postgres_restarted, marks=pytest.mark.fault("D4")),
+]
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)

@@ -82,6 +82,7 @@ def test_honest_uploads_and_the_job_that_reads_them(served: Server, token: str) 
     wait_until(lambda: not store.rows(waiting))
 
 
+@pytest.mark.fault("F5", "F8")
 @pytest.mark.parametrize(
     ("content", "status"),
     [
@@ -107,6 +108,7 @@ def test_content_that_is_expensive(served: Server, token: str, content: Any, sta
             assert ask(served, "GET", f"{path}/{page}", b"", **who) == 200
 
 
+@pytest.mark.fault("F4")
 def test_brackets(served: Server, token: str) -> None:
     who = {"Authorization": f"Bearer {token}", "Content_Type": JSON}
     for body in (b"[" * 60_000, b"[" * 9_900_000, b'{"messages":' * 60_000):

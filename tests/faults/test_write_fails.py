@@ -74,6 +74,7 @@ def undisturbed() -> Session:
     return session
 
 
+@pytest.mark.fault("A5")
 def test_every_write_that_fails_leaves_whole_acts() -> None:
     """After every other failure as a process that has just started."""
     expected = kept(undisturbed())

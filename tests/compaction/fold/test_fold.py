@@ -171,6 +171,7 @@ def test_arrivals_out_of_order_are_refused_and_leave_the_state_alone() -> None:
     assert (state.step, state.total, len(state.entries)) == (1, block.tokens, 1)
 
 
+@pytest.mark.fault("B12")
 def test_broken_by_sees_a_split_response_and_a_changed_pin() -> None:
     talk = Talk()
     talk.user("go", pinned=True)

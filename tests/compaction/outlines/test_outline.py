@@ -95,6 +95,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.fault("F10")
 @pytest.mark.parametrize("path", ["a.py", "a.ts", "a.cs", "a.rb", "a.kt"])
 @pytest.mark.parametrize("name", HOSTILE)
 def test_no_text_brings_it_down(name: str, path: str) -> None:

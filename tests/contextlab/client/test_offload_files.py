@@ -226,6 +226,7 @@ def test_an_async_client_writes_files(lab: ContextLab, model: Provider, tmp_path
     assert Path(path).read_text() == LOG
 
 
+@pytest.mark.fault("I2")
 def test_names_and_folders_that_are_refused(
     claude: anthropic.Anthropic, lab: ContextLab, tmp_path: Path
 ):

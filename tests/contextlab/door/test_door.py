@@ -54,6 +54,7 @@ PARTS = "Content-Type: multipart/form-data; boundary=x"
 WRONG = "Authorization: Bearer clk_00000000000000000000000000000000000000000000000"
 
 
+@pytest.mark.fault("E1")
 @pytest.mark.parametrize("kind", [FORM, PARTS, "Content-Type: application/json"])
 @pytest.mark.parametrize("more", ["X-Nothing: 1", WRONG, "Cookie: contextlab_session=stranger"])
 @pytest.mark.parametrize("path", ["/login/", "/static/x", "/api/v1/sessions/x/messages", "/x/"])
@@ -68,6 +69,7 @@ def test_a_large_body_of_a_stranger_is_not_even_read(
     assert set(headers) >= SECURITY
 
 
+@pytest.mark.fault("E2")
 def test_a_chunked_body_of_a_stranger_is_read_no_further(served: Server) -> None:
     chunk = b"8000\r\n" + b"&" * 0x8000 + b"\r\n"
     sent = head("POST /login/", "Transfer-Encoding: chunked", FORM) + 3 * chunk
@@ -89,6 +91,7 @@ def test_health_needs_no_host_and_no_chain(served: Server) -> None:
         assert set(headers) >= SECURITY
 
 
+@pytest.mark.fault("G10")
 def test_every_answer_has_the_same_security_headers(served: Server, key: str) -> None:
     asked = {
         "a page": head("GET /login/", CLOSE),
@@ -117,6 +120,7 @@ def test_every_answer_has_the_same_security_headers(served: Server, key: str) ->
         assert {key: headers.get(key) for key in SECURITY} == expected, name
 
 
+@pytest.mark.fault("A9")
 def test_ready_is_who_can_write(served: Server) -> None:
     assert answer(served, head("GET /readyz", CLOSE, host="pod"))[0] == 200
     pid = served.process.pid
@@ -165,6 +169,7 @@ def narrow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield server
 
 
+@pytest.mark.fault("E4")
 def test_connections_of_one_address_and_in_all(narrow: Server) -> None:
     lines = []
     for address in ("127.0.0.1",) * 3 + ("127.0.0.2",) * 2:

@@ -39,6 +39,7 @@ def taken(lanes: Lanes, seconds: float = 0.01) -> list[str]:
     return order
 
 
+@pytest.mark.fault("E13")
 def test_lanes_take_turns_however_many_wait_in_one() -> None:
     lanes = Lanes(threads=1)
     offer(lanes, *"aaaaa", "b", "c", "b")
@@ -90,6 +91,7 @@ def test_one_lane_leaves_threads_to_others() -> None:
     assert lanes.take() is not None
 
 
+@pytest.mark.fault("E13")
 def test_a_full_lane_says_when_to_come_again() -> None:
     lanes = Lanes(threads=0)
     offer(lanes, *"aaaaa")
@@ -121,6 +123,7 @@ def test_what_waits_too_long_is_given_back() -> None:
     assert lanes.lanes["a"].size == 0
 
 
+@pytest.mark.fault("E13")
 def test_a_rate_allows_a_burst_and_then_its_pace() -> None:
     bucket = Bucket(10)
     burst = int(10 * BURST_SECONDS)

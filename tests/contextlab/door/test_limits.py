@@ -65,6 +65,7 @@ def post(length: int, path: str = "/api/v1/nothing", *more: str) -> bytes:
     return "\r\n".join([*head, f"Content-Length: {length}", *more, "", ""]).encode()
 
 
+@pytest.mark.fault("E1")
 def test_a_body_that_says_it_is_too_large(small):
     status, body = exchange(small, post(10**9) + b"x" * 1000)
     assert status == 413
@@ -78,6 +79,7 @@ def test_the_sender_reads_why_even_while_it_sends_on(small):
     assert json.loads(body)["title"] == "Content Too Large"
 
 
+@pytest.mark.fault("E2")
 def test_a_chunked_body_is_counted(small, key):
     head = post(0, "/api/v1/nothing", key, "Transfer-Encoding: chunked")
     head = head.replace(b"Content-Length: 0\r\n", b"")
@@ -93,12 +95,14 @@ def test_uploads_may_be_larger(small, key):
     assert exchange(small, post(size, "/api/v1/nothing", key) + b"x" * size)[0] == 413
 
 
+@pytest.mark.fault("E4")
 def test_a_body_that_never_arrives(small):
     status, body = exchange(small, post(1000) + b"x")
     assert status == 408
     assert "2 seconds" in json.loads(body)["detail"]
 
 
+@pytest.mark.fault("E4")
 def test_headers_that_never_end(small):
     status, _ = exchange(small, b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Slow: ")
     assert status == 408

@@ -92,6 +92,7 @@ def test_a_queue_that_grows_is_seen(worked: Server) -> None:
     assert figures(worked)["contextlab_job_oldest_seconds", "until", "failed"] >= 0
 
 
+@pytest.mark.fault("K1")
 def test_logs_are_json_with_the_requests_id_and_no_content(worked: Server) -> None:
     status, headers, _ = ask(worked, "GET", f"/nothing?q={SECRET}", X_Request_ID="mine-1")
     assert (status, headers["X-Request-Id"]) == (404, "mine-1")

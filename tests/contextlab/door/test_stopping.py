@@ -112,6 +112,7 @@ def uploading(server: Server, token: str) -> socket.socket:
     return line
 
 
+@pytest.mark.fault("A4")
 @pytest.mark.parametrize("round", range(4))
 def test_twenty_requests_a_page_and_an_upload_under_way(server: Server, round: int) -> None:
     token = new_token(server.data_dir)
@@ -137,6 +138,7 @@ def locked(data_dir: Path) -> Iterator[None]:
         held.execute("ROLLBACK")
 
 
+@pytest.mark.fault("A4")
 def test_twenty_requests_that_cannot_end(server: Server) -> None:
     token = new_token(server.data_dir)
     with ContextLab(server.address, token) as lab:

@@ -95,6 +95,7 @@ def test_entries_cannot_be_deleted(entries: list[AuditEntry]):
     assert AuditEntry.objects.count() == 5
 
 
+@pytest.mark.fault("K5")
 @pytest.mark.parametrize(
     ("statement", "said"),
     [
@@ -218,6 +219,7 @@ def test_other_names_are_free():
 # Sign-ins
 
 
+@pytest.mark.fault("H10")
 def test_sign_ins_and_failures_are_written_down(team: Team):
     local = Team.objects.create(slug="local", name="Local")
     member(team, "mara")

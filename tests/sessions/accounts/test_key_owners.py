@@ -134,6 +134,7 @@ def test_the_account_page_counts_the_keys_that_end(team: Team):
     assert "Your 2 API keys end too" in shown(browser(mara).get("/account/")).text
 
 
+@pytest.mark.fault("H7")
 def test_the_api_lists_them_without_tokens(team: Team):
     mara = member(team, "mara")
     create_key(team, "hers", actor=person(mara), expires=timezone.now() + timedelta(days=9))

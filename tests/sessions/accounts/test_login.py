@@ -61,6 +61,7 @@ def test_whoever_cannot_is_refused_alike(name: str, password: str):
     assert password not in page.html or not password
 
 
+@pytest.mark.fault("H8")
 def test_an_unknown_name_costs_a_hash_like_a_known_one(monkeypatch: pytest.MonkeyPatch):
     hashed: list[str] = []
     encode = hashers.MD5PasswordHasher.encode
@@ -114,6 +115,7 @@ def test_the_key_of_the_browser_is_another_after_signing_in():
     assert not client.session.exists(before)
 
 
+@pytest.mark.fault("H6")
 def test_the_form_needs_its_token():
     person("mara")
     strict = Client(SERVER_NAME="127.0.0.1", enforce_csrf_checks=True)
@@ -125,6 +127,7 @@ def fail(times: int, name: str, ip: str) -> None:
         assert logins.person_of(name, "wrong", ip) is None
 
 
+@pytest.mark.fault("H10")
 def test_wrong_passwords_from_one_address_lock_the_name_there_only():
     person("mara", "mara@example.org")
     for number in range(logins.PER_NAME_AND_SOURCE):
@@ -188,6 +191,7 @@ def test_a_name_that_is_none_waits_just_so():
         logins.person_of("missing", "wrong", "10.0.0.1")
 
 
+@pytest.mark.fault("H10")
 def test_an_address_has_thirty_attempts_whatever_the_name():
     person("mara")
     for number in range(logins.PER_ADDRESS):
@@ -242,6 +246,7 @@ def test_many_at_once_do_not_slip_through(monkeypatch: pytest.MonkeyPatch):
     assert len(asked) <= logins.PER_NAME_AND_SOURCE
 
 
+@pytest.mark.fault("E10")
 def test_behind_a_proxy_everybody_has_an_address_of_his_own(settings: Any):
     settings.SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
     for said in ("10.0.0.1", "10.6.6.6, 10.0.0.1"):

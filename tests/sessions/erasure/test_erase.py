@@ -59,6 +59,7 @@ def test_every_row_of_the_session_goes_and_no_other(program: Program):
     assert [row.action for row in acts] == ["erasure.asked", "erasure.finished"]
 
 
+@pytest.mark.fault("K9")
 def test_no_byte_of_it_is_left(program: Program):
     talk(program, "other", marked="heron")
     talk(program, "run")
@@ -88,6 +89,7 @@ def test_content_of_other_sessions_stays(program: Program):
     assert SHARED in json.dumps(said)
 
 
+@pytest.mark.fault("K9")
 def test_an_agent_that_goes_on_gets_410(program: Program):
     session = talk(program, "run")
     assert eraser(program).ask("DELETE", "/sessions/run").status_code == 202
@@ -169,6 +171,7 @@ def test_it_continues_where_it_was_killed(
     assert MARK.encode() not in stored_bytes()
 
 
+@pytest.mark.fault("K9")
 def test_what_a_job_wrote_meanwhile_goes_too(
     program: Program, monkeypatch: pytest.MonkeyPatch, settings: Any
 ):
@@ -226,6 +229,7 @@ def verified(program: Program, receipt: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.fault("K9")
 def test_a_receipt_holds(program: Program, receipt: dict[str, Any]):
     said = verified(program, receipt)
     assert (said["holds"], said["signature"]) == (True, "valid")

@@ -120,6 +120,7 @@ def test_an_evaluation_is_one_log(team: Team, tmp_path: Path) -> None:
     assert imported(team, path) == [("run.eval", "new", 1)]
 
 
+@pytest.mark.fault("I4")
 def test_bounds_and_damage_are_named(
     team: Team, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

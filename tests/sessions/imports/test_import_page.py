@@ -104,6 +104,7 @@ def test_what_was_not_understood_can_be_looked_at_and_stays_text(client: Client,
     assert client.get(f"{address}skipped/{record.pk + 99}/").status_code == 404
 
 
+@pytest.mark.fault("I2")
 @pytest.mark.parametrize(
     "name", ["../../etc/passwd", "a\x00b", "<b>x</b>.json", "x" * 3000, "/abs.json", "‮gpj.json"]
 )
@@ -159,6 +160,7 @@ def test_more_files_than_a_form_may_hold_are_refused_with_the_limit(client: Clie
     assert not Import.objects.exists()
 
 
+@pytest.mark.fault("A8")
 def test_when_the_database_fails_no_file_is_left_behind(folder: Path, monkeypatch):
     def full(*_: object, **__: object) -> None:
         raise OSError("disk full")

@@ -100,6 +100,7 @@ def test_what_is_no_log_is_refused_with_a_sentence_and_the_rest_goes_on(tmp_path
     assert all(file["problems"] for file in result["files"] if file["state"] == "refused")
 
 
+@pytest.mark.fault("I4")
 def test_bad_lines_are_kept_and_counted(tmp_path: Path):
     log = CLAUDE_CODE.read_bytes() + b'{"type":"user","mess\n{"type":"new thing","a":1}\n'
     (tmp_path / "a.jsonl").write_bytes(log)

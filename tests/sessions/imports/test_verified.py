@@ -194,6 +194,7 @@ def test_what_the_usage_says_beyond_the_messages_is_told() -> None:
     assert "first at step 2, line 4: 20,000 tokens" in found.notes[1]
 
 
+@pytest.mark.fault("F9")
 def test_an_id_that_comes_again_is_no_circle() -> None:
     """A reader that went up by ids alone would never end."""
     entry = {"type": "message", "id": "a", "message": {"role": "assistant", "content": "x"}}

@@ -117,6 +117,7 @@ def test_cancel_and_retry_lead_back_to_the_job(client: Client):
     assert found.state == State.QUEUED
 
 
+@pytest.mark.fault("H6")
 def test_what_changes_a_job_must_be_a_post_of_our_own_form(client: Client):
     found = job(State.QUEUED)
     assert client.get(f"/jobs/{found.pk}/cancel/").status_code == 405

@@ -26,6 +26,7 @@ pytestmark = [
 ]
 
 
+@pytest.mark.fault("C9")
 def test_too_long_is_killed(team, settings, tmp_path):
     settings.JOB_SECONDS = 2
     note = tmp_path / "pid"
@@ -62,6 +63,7 @@ def test_a_leaving_worker_gives_its_job_back(team, tmp_path, monkeypatch):
     assert is_gone(int(note.read_text()))
 
 
+@pytest.mark.fault("C1")
 def test_a_killed_worker_takes_its_job_along(team, tmp_path):
     note = tmp_path / "pid"
     job = jobs.enqueue(team, "forever", {"note": str(note)})

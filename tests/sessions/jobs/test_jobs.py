@@ -30,6 +30,7 @@ def test_partial(team):
     assert (job.state, job.result) == (State.PARTIAL, {"left": 1})
 
 
+@pytest.mark.fault("C2")
 @pytest.mark.parametrize(
     ("kind", "says"),
     [
@@ -51,6 +52,7 @@ def test_three_attempts_then_failed_with_the_reason(team, kind, says):
     assert run(job).attempts == 3
 
 
+@pytest.mark.fault("K2")
 def test_content_of_an_error_is_in_no_log(team, capfd, monkeypatch):
     monkeypatch.setenv("FORKED_BY", "a server that writes to what capfd reads")
     run(jobs.enqueue(team, "fail", {}))
@@ -105,6 +107,7 @@ def test_a_rolled_back_request_leaves_no_job(team, monkeypatch):
     assert woken == [job.id]
 
 
+@pytest.mark.fault("C3")
 def test_no_broker_is_no_reason_to_fail(team, settings, monkeypatch):
     from celery import current_app
     from kombu.exceptions import OperationalError

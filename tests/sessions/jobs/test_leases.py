@@ -19,6 +19,7 @@ pytestmark = [
 ]
 
 
+@pytest.mark.fault("C7")
 def test_a_lease_that_ran_out_is_swept_and_the_old_holder_writes_no_more(team):
     job = jobs.enqueue(team, "add", {"numbers": []})
     old = jobs.claim(job.id)
@@ -76,6 +77,7 @@ def test_the_start_of_the_only_server_frees_everything(team):
     assert jobs.claim(queued.id)
 
 
+@pytest.mark.fault("C6")
 def test_many_claim_one_wins(team):
     job = jobs.enqueue(team, "add", {"numbers": []})
     won: list[uuid.UUID] = []

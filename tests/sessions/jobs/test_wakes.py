@@ -24,6 +24,7 @@ def sent(monkeypatch: pytest.MonkeyPatch, settings) -> list[uuid.UUID]:
     return []
 
 
+@pytest.mark.fault("C5")
 def test_no_request_waits_for_redis(sent, monkeypatch):
     answers = threading.Event()
 
@@ -40,6 +41,7 @@ def test_no_request_waits_for_redis(sent, monkeypatch):
     wait_until(lambda: sent == [ONE, TWO])
 
 
+@pytest.mark.fault("C5")
 @pytest.mark.parametrize("raises", [False, True])
 def test_after_one_that_failed_the_sweeper_has_the_next(sent, monkeypatch, settings, raises):
     def fails(job_id: uuid.UUID) -> bool:

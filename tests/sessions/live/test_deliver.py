@@ -147,6 +147,7 @@ def test_fields_that_are_not_ours_are_kept_and_pins_are_set():
     assert Pin.objects.get().message.seq == 1
 
 
+@pytest.mark.fault("F1", "F2")
 def test_hostile_text_comes_back_byte_for_byte():
     session = live(title="t")
     text = "\x00 \ud800 <|endoftext|> \u202e"

@@ -279,6 +279,7 @@ def test_two_senders_at_once_leave_no_gap():
     )
 
 
+@pytest.mark.fault("B8")
 def test_the_rest_of_a_history_is_refused_after_others_wrote():
     session = live()
     last = send(session, user("a"), says("b"))["last_seq"]

@@ -191,6 +191,7 @@ def test_a_recorded_summary_is_its_text_and_what_it_replaced() -> None:
     assert f"m1.0@{sha(it, 1)[:8]} text: one" in text
 
 
+@pytest.mark.fault("D6")
 def test_damaged_bytes_are_never_given_out() -> None:
     it = stored(1)
     other = Blob.of(it.team_id, b'{"type":"text","text":"forged"}')

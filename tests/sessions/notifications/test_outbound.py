@@ -21,6 +21,7 @@ def open_loopback(settings: Any) -> None:
     settings.WEBHOOK_NETWORKS = LOCAL
 
 
+@pytest.mark.fault("I3")
 @pytest.mark.parametrize(
     "address",
     [
@@ -39,6 +40,7 @@ def test_a_public_address(address: str):
     assert is_public(ip_address(address))
 
 
+@pytest.mark.fault("I3")
 @pytest.mark.parametrize(
     "url",
     [
@@ -60,6 +62,7 @@ def test_plain_http_only_where_the_operator_allows_a_network(settings: Any):
         check_address("http://1.1.1.1/")
 
 
+@pytest.mark.fault("I3")
 def test_nothing_is_sent_to_this_machine():
     with web_receiver() as there:
         for host in ("127.0.0.1", "localhost"):
@@ -87,6 +90,7 @@ def test_one_private_address_among_several_is_enough(monkeypatch: pytest.MonkeyP
     assert "private" in post("https://rebind.example/", b"", {}).problem
 
 
+@pytest.mark.fault("I3")
 def test_a_name_is_resolved_once_and_the_connection_goes_to_what_was_checked(
     monkeypatch: pytest.MonkeyPatch, settings: Any
 ):
@@ -103,6 +107,7 @@ def test_a_name_is_resolved_once_and_the_connection_goes_to_what_was_checked(
     assert (asked, gone) == (["rebind.example"], [("1.1.1.1", 443)])
 
 
+@pytest.mark.fault("I3")
 @pytest.mark.usefixtures("open_loopback")
 def test_a_redirect_is_not_followed():
     with web_receiver(302) as there:

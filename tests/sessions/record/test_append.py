@@ -171,6 +171,7 @@ def test_sub_agents_find_their_parent_in_either_order():
     assert (linked.parent, linked.parent_step) == (stored(), 1)
 
 
+@pytest.mark.fault("I1")
 @pytest.mark.parametrize("model", [Message, Block, Blob])
 def test_the_database_refuses_to_change_an_original(model: type):
     append(local_team(), reading(1), count, source="test")
@@ -198,6 +199,7 @@ values = st.recursive(
 )
 
 
+@pytest.mark.fault("F1", "F2")
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(content=values, text=hostile)
 def test_any_content_comes_back_byte_for_byte(content: object, text: str):

@@ -41,6 +41,7 @@ def seen(response: HttpResponse, ids: dict[str, Any]) -> tuple[Any, ...]:
     return response.status_code, headers, body
 
 
+@pytest.mark.fault("H1")
 def test_no_one_gets_in_without_a_key(world: dict[str, Any], program: Program, revoked: Program):
     for address in each([address for address in PRIVATE if address.is_api]):
         wrong = program.token[:-1] + ("A" if program.token[-1] != "A" else "B")
@@ -54,6 +55,7 @@ def test_no_one_gets_in_without_a_key(world: dict[str, Any], program: Program, r
         assert answer["WWW-Authenticate"].startswith("Bearer")
 
 
+@pytest.mark.fault("H1")
 def test_pages_are_closed_to_whoever_is_not_signed_in(world: dict[str, Any], program: Program):
     for address in each([address for address in PRIVATE if not address.is_api]):
         asked = Client(SERVER_NAME="127.0.0.1")
@@ -65,6 +67,7 @@ def test_pages_are_closed_to_whoever_is_not_signed_in(world: dict[str, Any], pro
             assert (answer.status_code, b"Not signed in" in answer.content) == (403, True)
 
 
+@pytest.mark.fault("H1", "H2")
 def test_a_foreign_key_finds_exactly_nothing(
     world: dict[str, Any], elsewhere: dict[str, Any], stranger: Program
 ):
@@ -93,6 +96,7 @@ def test_a_foreign_id_can_be_used_as_ones_own(
         assert versions == PolicyVersion.objects.filter(policy__team=program.team).count()
 
 
+@pytest.mark.fault("H1", "H2")
 def test_a_foreign_page_looks_exactly_like_a_missing_one(
     world: dict[str, Any], elsewhere: dict[str, Any], stranger: Program
 ):
@@ -106,6 +110,7 @@ def test_a_foreign_page_looks_exactly_like_a_missing_one(
             assert foreign.status_code in (404, 405)
 
 
+@pytest.mark.fault("H1")
 def test_a_key_that_reads_does_not_write(world: dict[str, Any], reader: Program):
     for address in each([address for address in PRIVATE if address.is_api]):
         answer = by_program(reader, address, world)
@@ -125,6 +130,7 @@ def test_the_right_key_gets_in(world: dict[str, Any], program: Program):
             assert answer.status_code in (200, 201, 202), (address, answer.content)
 
 
+@pytest.mark.fault("H6")
 def test_a_browser_needs_the_token_of_its_page_to_write(world: dict[str, Any], program: Program):
     for address in each([address for address in PRIVATE if address.is_api]):
         owner = browser_of(program.team)

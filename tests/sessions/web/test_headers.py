@@ -22,6 +22,7 @@ def asked(method: str, path: str, **headers: str) -> Any:
     return client.generic(method, path, b"{", "application/json", headers=given)
 
 
+@pytest.mark.fault("G10")
 @pytest.mark.parametrize(
     ("method", "path", "status", "headers"),
     [
@@ -50,6 +51,7 @@ def test_on_every_answer(method: str, path: str, status: int, headers: dict[str,
     answer.close()
 
 
+@pytest.mark.fault("G10")
 def test_they_forbid_frames_sniffing_and_foreign_content():
     found = dict(security_headers())
     assert "default-src 'none'" in found["Content-Security-Policy"]

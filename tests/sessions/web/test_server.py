@@ -58,12 +58,14 @@ def ask(server: Server, method: str, path: str, body: bytes = b"", **headers: st
     return answer.status, answer.headers, json.loads(result)
 
 
+@pytest.mark.fault("E1")
 @pytest.mark.parametrize("path", ["/sessions/x/messages", "/imports"])
 def test_too_large_a_body_is_refused_before_anybody_reads_it(served: Server, path: str):
     status, _, result = ask(served, "POST", path, b" " * 70_000_000)
     assert (status, result["status"]) == (413, 413)
 
 
+@pytest.mark.fault("H9")
 def test_a_revoked_key_ends_at_the_next_request(served: Server):
     made = contextlab(served, "token", "create", "--team", "brief")
     bearer = {"Authorization": f"Bearer {made['token']}"}
@@ -75,6 +77,7 @@ def test_a_revoked_key_ends_at_the_next_request(served: Server):
     assert headers["WWW-Authenticate"].startswith("Bearer")
 
 
+@pytest.mark.fault("H7")
 def test_no_token_is_in_the_log(served: Server):
     made = contextlab(served, "token", "create", "--team", "quiet")
     bearer = {"Authorization": f"Bearer {made['token']}"}

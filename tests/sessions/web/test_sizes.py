@@ -27,6 +27,7 @@ def post(program: Program, body: bytes) -> Any:
     return program.ask("POST", ADDRESS, body)
 
 
+@pytest.mark.fault("F4")
 @pytest.mark.django_db
 @pytest.mark.usefixtures("jobs_wait")
 def test_a_message_of_200_000_blocks_is_not_even_parsed(

@@ -63,6 +63,7 @@ def summary_of(body: dict[str, Any]) -> at.Answer:
     )
 
 
+@pytest.mark.fault("F15", "K8")
 def test_a_models_summary_takes_the_place_of_history(there: at.Provider) -> None:
     stored = live(8)
     there.answer = summary_of

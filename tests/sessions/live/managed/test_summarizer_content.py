@@ -28,6 +28,7 @@ HOSTILE = (
 )
 
 
+@pytest.mark.fault("F13")
 @pytest.mark.parametrize("text", HOSTILE)
 def test_no_text_closes_the_quotation(there: at.Provider, text: str) -> None:
     talk = talk_of(text + "\n" + "x = 1\n" * 1000)
@@ -87,6 +88,7 @@ def test_what_no_source_holds_is_asked_for_again_by_name(there: at.Provider, spa
     assert "src/never_seen.py, ticket_99871" in there.bodies[1]["messages"][0]["content"]
 
 
+@pytest.mark.fault("F13")
 def test_what_is_made_up_twice_is_cut_out_and_reported(there: at.Provider, span: Span) -> None:
     answer = good(span, f"Mending src/parse.py. Also {INVENTED}. It goes well.")
     there.then(at.Text(answer), at.Text(answer))

@@ -70,6 +70,7 @@ def test_a_second_try_mends_a_bad_answer(there: at.Provider, span: Span, fault: 
     assert made.usage["requests"] == 2
 
 
+@pytest.mark.fault("C10", "F14")
 @pytest.mark.parametrize("fault", BAD)
 def test_after_two_bad_answers_code_writes_it_and_says_so(
     there: at.Provider, span: Span, fault: str
@@ -90,6 +91,7 @@ def test_the_second_try_says_what_was_wrong(there: at.Provider, span: Span) -> N
     assert said.startswith(there.bodies[0]["messages"][0]["content"])
 
 
+@pytest.mark.fault("F14")
 def test_a_summary_longer_than_its_span_is_refused(there: at.Provider) -> None:
     span = span_of(talk_of("short"))
     there.answer = lambda body: at.Text(good(span))
@@ -116,6 +118,7 @@ def test_a_model_without_a_temperature_is_asked_without(there: at.Provider, span
     assert "temperature" not in there.bodies[1]
 
 
+@pytest.mark.fault("C10")
 def test_silence_ends(there: at.Provider, span: Span) -> None:
     there.then(at.Silence())
     made = ask(span, seconds=0.2)

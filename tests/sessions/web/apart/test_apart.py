@@ -57,6 +57,7 @@ def test_a_process_answers_again_and_again():
     assert apart.call_apart(US, LONG, apart_calls.echo, text) == text
 
 
+@pytest.mark.fault("F10")
 def test_what_holds_the_interpreter_is_killed(tmp_path):
     note = tmp_path / "pid"
     apart.call_apart(US, LONG, apart_calls.echo, "warm")
@@ -95,6 +96,7 @@ def test_a_caller_that_finds_none_free_is_refused(tmp_path):
     assert len(stopped) == 1
 
 
+@pytest.mark.fault("E13")
 def test_a_team_leaves_a_process_to_others_and_few_wait(tmp_path, monkeypatch):
     pool = apart.Pool(2)
     monkeypatch.setattr(apart, "_pool", pool)

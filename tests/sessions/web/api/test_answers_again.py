@@ -11,6 +11,7 @@ from tests.sessions.web.api.talks import TALK
 pytestmark = [pytest.mark.store, pytest.mark.django_db, pytest.mark.usefixtures("jobs_wait")]
 
 
+@pytest.mark.fault("B3")
 def test_an_answer_is_given_again_for_the_same_key(talked: Program):
     body = {"messages": [{"role": "user", "content": "more"}]}
     first = talked.ask("POST", "/sessions/run/messages", body, idempotency_key="k1")
@@ -45,6 +46,7 @@ def test_a_simulation_is_asked_for_once(talked: Program):
     assert talked.post("/sessions/run/simulations", wish)["job"] != first["job"]
 
 
+@pytest.mark.fault("B4")
 def test_two_teams_may_use_the_same_key_and_the_same_id(program: Program, stranger: Program):
     body = {"messages": TALK[:1]}
     for one in (program, stranger):

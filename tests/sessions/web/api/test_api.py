@@ -57,6 +57,7 @@ def test_pins_are_set_and_taken_off(talked: Program):
     assert assert_problem(talked.ask("POST", "/sessions/run/pins", {"seq": 9}), 422)["errors"]
 
 
+@pytest.mark.fault("G8")
 def test_blobs_are_downloads(talked: Program):
     message = talked.get("/sessions/run/messages")["messages"][2]
     answer = talked.ask("GET", f"/blobs/{message['blocks'][0]['sha']}")
@@ -112,6 +113,7 @@ def test_an_address_with_nothing_at_it(program: Program, address: str):
     assert "URL" in answer["detail"], "it says where to look"
 
 
+@pytest.mark.fault("K2")
 def test_what_fails_on_our_side_tells_nothing(
     talked: Program, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ):
@@ -129,6 +131,7 @@ def test_what_fails_on_our_side_tells_nothing(
     assert talked.token not in lines
 
 
+@pytest.mark.fault("D1")
 def test_a_busy_database_asks_for_patience(program: Program):
     def locked(*_: Any) -> Any:
         raise OperationalError("database is locked")
@@ -139,6 +142,7 @@ def test_a_busy_database_asks_for_patience(program: Program):
     assert int(answer["Retry-After"]) > 0
 
 
+@pytest.mark.fault("F2")
 @pytest.mark.parametrize(
     ("method", "address", "body"),
     [

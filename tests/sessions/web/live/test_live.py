@@ -70,6 +70,7 @@ async def test_one_channel_hears_for_all_pages(settings):
     assert layer.groups == {}
 
 
+@pytest.mark.fault("J5")
 async def test_a_lost_hint_is_made_up_for(monkeypatch):
     job = await new_job()
     opened = await watching([f"job:{job.id}"])
@@ -115,6 +116,7 @@ async def test_watching_again_tells_everything_again():
     await opened.disconnect()
 
 
+@pytest.mark.fault("H2", "J6")
 async def test_a_foreign_teams_things_look_like_missing_ones():
     foreign = await Team.objects.acreate(name="Other", slug="other")
     job, session = await new_job(foreign), await new_session(foreign)
@@ -132,6 +134,7 @@ async def test_a_foreign_teams_things_look_like_missing_ones():
     await opened.disconnect()
 
 
+@pytest.mark.fault("H5", "J6")
 async def test_who_leaves_a_team_sees_no_more_of_it():
     job = await new_job()
     opened = await watching([f"job:{job.id}"])
@@ -141,6 +144,7 @@ async def test_who_leaves_a_team_sees_no_more_of_it():
     await opened.disconnect()
 
 
+@pytest.mark.fault("J6")
 async def test_who_left_a_team_gets_no_hint_of_it_any_more():
     job, member = await new_job(), await sync_to_async(User.objects.create_user)("mara")
     await Membership.objects.acreate(user=member, team=await sync_to_async(local_team)())
@@ -162,6 +166,7 @@ async def test_a_changed_password_closes_pages_in_other_browsers():
     await opened.disconnect()
 
 
+@pytest.mark.fault("H9")
 async def test_signing_out_closes_open_pages():
     cookie = await signed_in()
     job = await new_job()
@@ -174,6 +179,7 @@ async def test_signing_out_closes_open_pages():
     await opened.disconnect()
 
 
+@pytest.mark.fault("J1")
 async def test_anonymous_users_and_strangers_stay_outside():
     cookie = await signed_in()
     for opened in (
@@ -194,6 +200,7 @@ async def test_a_page_behind_a_proxy_that_is_named(settings):
     await opened.disconnect()
 
 
+@pytest.mark.fault("J2")
 @pytest.mark.parametrize(
     "said", ["[]", "{", '{"watch": 1}', '{"watch": [1]}', "null", "[" * 60_000, '{"a":' * 10_000]
 )
@@ -205,6 +212,7 @@ async def test_what_is_not_understood_closes(said):
     await opened.disconnect()
 
 
+@pytest.mark.fault("J4")
 async def test_a_user_may_have_so_many_pages_open(settings):
     settings.SOCKETS_PER_USER = 2
     cookie = await signed_in()
