@@ -131,6 +131,8 @@ if SIGN_ON:
     SOCIALACCOUNT_PROVIDERS = SIGN_ON.providers
     SOCIALACCOUNT_LOGIN_ON_GET = True  # form-action would refuse to lead to the provider
     ACCOUNT_EMAIL_VERIFICATION = "none"
+# Keys of a person with access by single sign-on lapse so long after the last sign-in; 0: never.
+SIGN_ON_KEY_DAYS = int(env.number("OIDC_KEY_DAYS", 30))
 
 ROOT_URLCONF = "contextlab.urls"
 ASGI_APPLICATION = "contextlab.asgi.application"

@@ -52,10 +52,11 @@ def create_key(
     actor: audit.Actor = audit.COMMAND,
     *,
     owner: User | None = None,
+    service: bool = False,
     expires: datetime | None = None,
 ) -> tuple[Key, str]:
-    """Create a key, of the actor unless another owner is named; return it with its token, which is
-    not stored. Raises ValueError."""
+    """Create a key, of the actor unless another owner is named or it is a service account, which
+    belongs to the team; return it with its token, which is not stored. Raises ValueError."""
     if not scopes or not set(scopes) <= {*SCOPES, ERASE}:
         raise ValueError(f"Unknown key scope. Use one or more of: {', '.join((*SCOPES, ERASE))}.")
     granted = list(SCOPES) if {"write", ERASE} & set(scopes) else ["read"]
@@ -71,7 +72,7 @@ def create_key(
         digest=_digest(token),
         name=name,
         scopes=granted,
-        owner=owner or actor.user,
+        owner=None if service else owner or actor.user,
         expires=expires,
     )
     audit.note(
@@ -81,6 +82,7 @@ def create_key(
         name or key.prefix,
         prefix=key.prefix,
         scopes=granted,
+        **({"service_account": True} if key.owner is None else {}),
         **({"expires": expires.isoformat(timespec="seconds")} if expires else {}),
     )
     return key, token
@@ -119,6 +121,15 @@ def take_over(key: Key, person: User, actor: audit.Actor) -> None:
     if Key.objects.filter(pk=key.pk, revoked=None).exclude(owner=person).update(owner=person):
         named = key.name or key.prefix
         audit.note(key.team, actor, "key.taken", named, prefix=key.prefix, before=before)
+
+
+@transaction.atomic
+def give_to_team(key: Key, actor: audit.Actor) -> None:
+    """Make a key a service account: it belongs to the team, and stays when people leave."""
+    before = key.owner.get_username() if key.owner else ""
+    if Key.objects.filter(pk=key.pk, revoked=None).exclude(owner=None).update(owner=None):
+        named = key.name or key.prefix
+        audit.note(key.team, actor, "key.given", named, prefix=key.prefix, before=before)
 
 
 def keys_of(team: Team, person: User) -> list[Key]:

@@ -13,6 +13,7 @@ from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 from django.db import transaction
+from django.utils import timezone
 
 from sessions.actions.accounts import audit, members
 from sessions.actions.accounts.accounts import check_email, check_name
@@ -82,9 +83,11 @@ def _align(user: User, roles: Mapping[str, str], actor: audit.Actor) -> None:
             members.remove(row, actor, last_owner=True)
         elif row.role != wanted[team]:
             members.change_role(row, wanted[team], actor, last_owner=True)
+    now = timezone.now()
+    Membership.objects.filter(user=user, by_sign_on=True).update(vouched=now)
     for team, role in wanted.items():
         if team not in held:
-            Membership.objects.create(user=user, team=team, role=role, by_sign_on=True)
+            Membership.objects.create(user=user, team=team, role=role, by_sign_on=True, vouched=now)
             audit.note(team, actor, "member.joined", user, role=role, how="single sign-on")
 
 

@@ -39,7 +39,8 @@ class Command(BaseCommand):
             "write)",
         )
         create.add_argument(
-            "--owner", help="member whose leaving ends the key (default: it has no owner)"
+            "--owner",
+            help="member whose leaving ends the key (default: none: a service account)",
         )
         create.add_argument(
             "--expires", type=_days, metavar="DAYS", help="days until it ends (default: never)"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.db import models
@@ -15,11 +15,15 @@ class KeyRows(models.QuerySet["Key"]):
     """Keys of teams."""
 
     def with_owner_role(self) -> KeyRows:
-        """Annotate the role that the owner has in the team now, as `owner_role`."""
+        """Annotate the role that the owner has in the team now, as `owner_role`, and when single
+        sign-on last gave it, as `owner_vouched`."""
         held = Membership.objects.filter(
             user=OuterRef("owner"), team=OuterRef("team"), user__is_active=True
         )
-        return self.annotate(owner_role=Subquery(held.values("role")[:1]))
+        return self.annotate(
+            owner_role=Subquery(held.values("role")[:1]),
+            owner_vouched=Subquery(held.values("vouched")[:1]),
+        )
 
 
 class Key(models.Model):
@@ -27,7 +31,8 @@ class Key(models.Model):
 
     `scopes` are `read`, `write` and `erase`. A revoked key keeps its row for the audit log. A key
     with an owner, who is the person that created or took it over, works only while that person may
-    create keys in the team; one created by a command may have none.
+    create keys in the team, and signs in often enough if single sign-on gave them access. One
+    without belongs to the team: a service account.
     """
 
     team = models.ForeignKey("agent_sessions.Team", on_delete=models.CASCADE, related_name="keys")
@@ -45,6 +50,7 @@ class Key(models.Model):
 
     objects = KeyRows.as_manager()
     owner_role: str | None
+    owner_vouched: datetime | None
 
     def __str__(self) -> str:
         return self.prefix
@@ -57,6 +63,10 @@ class Key(models.Model):
             return "expired"
         if self.owner_id is not None and "keys" not in ROLE_MAY.get(self.owner_role or "", ()):
             return "its owner may no longer have keys"
+        days = settings.SIGN_ON_KEY_DAYS
+        vouched = self.owner_vouched if days and self.owner_id is not None else None
+        if vouched is not None and vouched <= now - timedelta(days=days):
+            return f"its owner has not signed in for {days} days"
         return ""
 
 

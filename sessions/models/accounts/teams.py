@@ -56,6 +56,9 @@ class Membership(models.Model):
     by_sign_on = models.BooleanField(
         default=False, help_text="given by single sign-on, which changes and ends it"
     )
+    vouched = models.DateTimeField(
+        null=True, help_text="when single sign-on last gave it; null if it does not"
+    )
     created = models.DateTimeField(auto_now_add=True)
 
     class Meta:

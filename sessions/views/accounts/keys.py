@@ -1,4 +1,4 @@
-"""API keys of a team: create, show once, revoke, take over."""
+"""API keys of a team: create, show once, revoke, take over, give to the team."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from django.views.generic import RedirectView
 
 from sessions.access import actor_of, allowed, require, team_of, teams_of
-from sessions.actions.accounts.keys import create_key, revoke_key, take_over
+from sessions.actions.accounts.keys import create_key, give_to_team, revoke_key, take_over
 from sessions.models import Key
 from sessions.views.web.pages import Link, Page
 
@@ -27,16 +27,22 @@ DAYS = {"": None, "30": 30, "90": 90, "365": 365}
 @never_cache
 @require_http_methods(["GET", "POST"])
 def keys(request: HttpRequest) -> HttpResponse:
-    """List the team's keys. POST creates one and shows its token once, as JSON if requested."""
+    """List the team's keys. POST creates one and shows its token once, as JSON if requested.
+
+    Only owners create service accounts: they stay when the person who knows the token leaves.
+    """
     team = team_of(request)
     token, made = "", None
     if request.method == "POST":
-        require(request, team, "keys")
+        service = request.POST.get("of") == "team"
+        require(request, team, "members" if service else "keys")
         name = request.POST.get("name", "").replace("\x00", "").strip()[:NAME_CHARS]
         scopes = SCOPES.get(request.POST.get("scope", "write"), SCOPES["read"])
         days = DAYS.get(request.POST.get("expires", ""), 30)
         expires = timezone.now() + timedelta(days=days) if days else None
-        made, token = create_key(team, name, scopes, actor_of(request), expires=expires)
+        made, token = create_key(
+            team, name, scopes, actor_of(request), service=service, expires=expires
+        )
         if request.headers.get("Accept") == "application/json":
             return JsonResponse({"token": token, "prefix": made.prefix, "name": name}, status=201)
     now = timezone.now()
@@ -51,6 +57,7 @@ def keys(request: HttpRequest) -> HttpResponse:
         "token": token,
         "made": made,
         "may_make": allowed(request, team, "keys"),
+        "may_give": allowed(request, team, "members"),
         "base_url": request.build_absolute_uri("/").rstrip("/"),
         "name_chars": NAME_CHARS,
         "days": [days for days in DAYS.values() if days],
@@ -72,6 +79,15 @@ def take(request: HttpRequest, prefix: str) -> HttpResponse:
     key = _key_of(request, prefix)
     assert request.user.is_authenticated
     take_over(key, request.user, actor_of(request))
+    return redirect(f"{reverse('keys')}?team={key.team.slug}")
+
+
+@require_POST
+def give(request: HttpRequest, prefix: str) -> HttpResponse:
+    """Make a key a service account."""
+    key = _key_of(request, prefix)
+    require(request, key.team, "members")
+    give_to_team(key, actor_of(request))
     return redirect(f"{reverse('keys')}?team={key.team.slug}")
 
 
@@ -110,5 +126,11 @@ PAGES = (
         view=take,
         name="key_take",
         needs={"POST": "keys"},
+    ),
+    Page(
+        route="settings/keys/<str:prefix>/give/",
+        view=give,
+        name="key_give",
+        needs={"POST": "members"},
     ),
 )

@@ -14,7 +14,7 @@ from django.utils import timezone
 from sessions.actions.accounts import members
 from sessions.actions.accounts.audit import COMMAND, person
 from sessions.actions.accounts.keys import check_key, create_key, take_over
-from sessions.models import Key, Membership, Team
+from sessions.models import AuditEntry, Key, Membership, Team
 from tests.sessions.people import QUICK, acts, browser, member, shown
 from tests.sessions.programs import Program, assert_problem
 
@@ -125,6 +125,35 @@ def test_the_page_shows_owner_and_end_and_takes_over(team: Team):
     assert viewer.post(f"/settings/keys/{key.prefix}/take/").status_code == 403
     Key.objects.update(expires=timezone.now())
     assert "expired" in shown(browser(boss).get("/settings/keys/")).text
+
+
+def test_a_service_account_stays_when_whoever_made_it_leaves(team: Team):
+    boss, mara = member(team, "boss"), member(team, "mara")
+    made = browser(mara).post(
+        "/settings/keys/", {"name": "ci", "of": "team", "scope": "read", "expires": "90"},
+        headers={"accept": "application/json"},
+    ).json()  # fmt: skip
+    entry = AuditEntry.objects.get(action="key.made")
+    assert (entry.actor, entry.detail["service_account"]) == ("mara", True)
+    members.remove(held(team, "mara"), COMMAND)
+    key = check_key(made["token"])
+    assert key is not None and (key.owner, key.scopes) == (None, ["read"])
+    page = shown(browser(boss).get("/settings/keys/"))
+    assert "service account" in page.text and f"clk_{key.prefix}…" in page.text
+
+
+def test_only_owners_decide_what_belongs_to_the_team(team: Team):
+    boss, mara = member(team, "boss"), member(team, "mara", "editor")
+    hers = browser(mara)
+    assert "service account)" not in shown(hers.get("/settings/keys/")).text
+    assert hers.post("/settings/keys/", {"of": "team"}).status_code == 403
+    key, token = create_key(team, "ci", actor=person(mara))
+    assert hers.post(f"/settings/keys/{key.prefix}/give/").status_code == 403
+    assert browser(boss).post(f"/settings/keys/{key.prefix}/give/").status_code == 302
+    assert acts(team)[-1] == ("key.given", "boss", "ci")
+    assert "Take over" not in shown(hers.get("/settings/keys/")).text
+    members.remove(held(team, "mara"), COMMAND)
+    assert check_key(token)
 
 
 def test_the_account_page_counts_the_keys_that_end(team: Team):

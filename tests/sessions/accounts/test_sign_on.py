@@ -5,17 +5,19 @@ The sign-in itself, at a provider: tests/browser/test_single_sign_on.py.
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.utils import timezone
 
 from contextlab.sign_on_settings import SignOn, sign_on
 from sessions.actions.accounts import audit
 from sessions.actions.accounts.keys import check_key, create_key
 from sessions.actions.accounts.sign_on import NotAdmitted, admit, roles_of
 from sessions.models import Membership, Team
-from tests.sessions.people import PASSWORD, acts, browser, member, person, sign_in
+from tests.sessions.people import PASSWORD, acts, browser, member, person, shown, sign_in
 
 pytestmark = [pytest.mark.store, pytest.mark.django_db]
 VARIABLES = {
@@ -103,6 +105,29 @@ def test_an_account_is_made_changed_and_ended(settings: Any):
     assert [act for act, _, _ in acts(team)] == [
         "team.made", "member.joined", "key.made", "role.changed", "member.removed", "key.revoked",
     ]  # fmt: skip
+
+
+def test_keys_of_a_person_who_never_returns_lapse(settings: Any, monkeypatch: pytest.MonkeyPatch):
+    settings.SIGN_ON_KEY_DAYS = 7
+    claims = {"preferred_username": "mara", "groups": ["lab"]}
+    mara = admit(None, claims, "")
+    team = Team.objects.get(slug="ops")
+    jo = member(team, "jo")
+    _, hers = create_key(team, "ci", actor=audit.person(mara))
+    _, his = create_key(team, "cron", actor=audit.person(jo))
+    signed_in = timezone.now()
+    works = {}
+    for days in (6.9, 7.1):
+        monkeypatch.setattr(timezone, "now", lambda days=days: signed_in + timedelta(days=days))
+        works[days] = (bool(check_key(hers)), bool(check_key(his)))
+    assert works == {6.9: (True, True), 7.1: (False, True)}
+    page = shown(browser(jo).get("/settings/keys/?team=ops"))
+    assert "its owner has not signed in for 7 days" in page.text
+    admit(mara, claims, "")
+    assert check_key(hers), "with the next sign-in it works again"
+    settings.SIGN_ON_KEY_DAYS = 0
+    monkeypatch.setattr(timezone, "now", lambda: signed_in + timedelta(days=999))
+    assert check_key(hers)
 
 
 def test_who_may_not_sign_in_gets_no_account():
