@@ -63,15 +63,16 @@ PAGES = {
 def database() -> Iterator[str]:
     """An empty database beside the named one; its address."""
     import psycopg
+    from django.conf import settings
+    from django.db import connections
 
     with psycopg.connect(POSTGRES, autocommit=True) as beside:
         beside.execute(f"CREATE DATABASE {NAME}")
     try:
         yield urlsplit(POSTGRES)._replace(path=f"/{NAME}").geturl()
     finally:
-        from django.db import connections
-
-        connections.close_all()
+        if settings.configured:
+            connections.close_all()
         with psycopg.connect(POSTGRES, autocommit=True) as beside:
             beside.execute(f"DROP DATABASE {NAME} WITH (FORCE)")
 

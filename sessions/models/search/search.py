@@ -32,7 +32,7 @@ HITS = 50
 STRIDES = (200, 2_000)
 """Blocks that are looked at together: at first, and at most."""
 
-DEADLINE = 0.15
+DEADLINE = 0.12
 """Seconds after which a page ends with what it has; the next one continues (our choice)."""
 
 AT_ONCE = 50

@@ -71,11 +71,13 @@ def test_words_with_the_same_hash_are_different_words() -> None:
     assert found_blocks("plumless") == [(1, "in_context")]
 
 
+@pytest.mark.parametrize("newest", [(1, 1), (1, 2), (3, 9), (9, 9)])
 @pytest.mark.parametrize("frequent", [0, 1, 5_000])
 def test_frequent_words_come_in_the_same_order(
-    monkeypatch: pytest.MonkeyPatch, frequent: int
+    monkeypatch: pytest.MonkeyPatch, frequent: int, newest: tuple[int, int]
 ) -> None:
     monkeypatch.setattr(text_index, "FREQUENT", frequent)
+    monkeypatch.setattr(text_index, "NEWEST", newest)
     store()
     assert [seq for seq, _ in found_blocks("deploy")] == [7, 2, 1]
     owners = [label("team", local_team().pk)]
