@@ -136,7 +136,8 @@ class DoorRequest(WebRequest):
         self._began = monotonic()
         self.id = request_id((self.requestHeaders.getRawHeaders(b"X-Request-ID") or [b""])[0])
         if (fault := self._fault()) is not None:
-            self.simple(400, fault)
+            self.channel.persistent = 0  # a proxy may see another end of this request than we do
+            self.simple(400, fault, ("Connection", "close"))
             return None
         upgrade = self.requestHeaders.getRawHeaders(b"Upgrade")
         if upgrade and upgrade[0].lower() == b"websocket":
@@ -155,6 +156,10 @@ class DoorRequest(WebRequest):
                 return "A header's name is invalid."
             if any(len(value.translate(None, _INVALID)) != len(value) for value in values):
                 return "A header's value is invalid."
+        if self.clientproto == b"HTTP/1.1" and not self.requestHeaders.hasHeader(b"Host"):
+            return "The header Host is missing."
+        if len(self.requestHeaders.getRawHeaders(b"Transfer-Encoding") or ()) > 1:
+            return "The header Transfer-Encoding is there twice."
         return None if self.uri.isascii() else "The URL must be ASCII; escape other characters."
 
     # The answer
@@ -171,7 +176,7 @@ class DoorRequest(WebRequest):
         """Send status and headers; `flow` follows the client's pace. False if it is gone."""
         if self.gone:
             return False
-        self.setResponseCode(status)
+        self.setResponseCode(status, answers.phrase(status).encode())
         for name, value in headers:
             self.responseHeaders.addRawHeader(name.encode("latin-1"), value.encode("latin-1"))
         if length is not None and not self.responseHeaders.hasHeader(b"Content-Length"):

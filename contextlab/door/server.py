@@ -30,6 +30,8 @@ class Channel(HTTPChannel):
     """A connection; counted until it is lost."""
 
     requestFactory = DoorRequest
+    refused = False
+    """Whether it was refused in the middle of a request's headers; the rest is discarded."""
 
     def connectionMade(self) -> None:
         """Open until lost, or until it becomes a socket."""
@@ -53,10 +55,25 @@ class Channel(HTTPChannel):
         if not self.requests:
             self.loseConnection()
 
+    def dataReceived(self, data: bytes) -> None:
+        """Parse what arrives, unless it was refused."""
+        if not self.refused:
+            super().dataReceived(data)
+
+    def lineLengthExceeded(self, line: bytes) -> None:  # noqa: ARG002
+        """Refuse a header that is too long."""
+        self._refuse(431, f"A header exceeds {self.MAX_LENGTH >> 10} KB.")
+
     def _respondToBadRequestAndDisconnect(self) -> None:
-        body = answers.problem(400, "The request is no valid HTTP/1.1.")
-        self.transport.write(answers.raw(400, answers.PROBLEM, body))
-        self.loseConnection()
+        self._refuse(400, "The request is no valid HTTP/1.1.")
+
+    def _refuse(self, status: int, detail: str) -> None:
+        self.refused = True
+        self.clearLineBuffer()
+        body = answers.problem(status, detail)
+        self.transport.write(answers.raw(status, answers.PROBLEM, body))
+        self.transport.loseWriteConnection()
+        reactor.callLater(GRACE_SECONDS, self.transport.abortConnection)
 
 
 class Socket(WebSocketProtocol):

@@ -106,6 +106,8 @@ class CarefulParser(Parser):
                 "Not JSON",
                 "The body must be JSON. Send it with `Content-Type: application/json`.",
             )
+        if (request.content_params or {}).get("charset", "utf-8").lower() not in ("utf-8", "utf8"):
+            raise Refusal(415, "Not UTF-8", "JSON must be UTF-8. Send it without a charset.")
         try:
             check_values(request.body)
             value = decoded.exact(request.body)
