@@ -66,7 +66,7 @@ def test_the_replay_goes_along_until_the_reader_looks_back(
         agent.step()
     assert_shows_step(page, 5)
     line(page, "part_4.py → ").wait_for()
-    page.locator(".news", has_text=re.compile(r"^Next call, S5 · [\d,]+ tokens")).wait_for()
+    page.locator(".news", has_text=re.compile(r"^Next call, step 5 · [\d,]+ tokens")).wait_for()
     assert not faults(page, axe, "live replay")
 
     page.keyboard.press("ArrowLeft")

@@ -228,10 +228,10 @@ it('says in one sentence what came', () => {
   });
   const manifest = { session } as Manifest;
   expect(sentence(manifest, 45_210, [event(3)])).toBe(
-    'Next call, S13 · 45,210 tokens · r3 offload −12,300',
+    'Next call, step 13 · 45,210 tokens · r3 offload −12,300',
   );
   expect(sentence(manifest, 45_210, [1, 2, 3, 4, 5].map(event))).toBe(
-    'Next call, S13 · 45,210 tokens · 2 revisions · r3 offload −12,300 · r4 offload −12,300 · r5 offload −12,300',
+    'Next call, step 13 · 45,210 tokens · 2 revisions · r3 offload −12,300 · r4 offload −12,300 · r5 offload −12,300',
   );
 });
 

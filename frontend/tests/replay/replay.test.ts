@@ -70,8 +70,17 @@ describe('timeline', () => {
     const { bars, rest } = barsOf(children, at, stepsAxis(10), 1000, 2);
     expect(bars.map((bar) => [bar.child.id, bar.x, bar.width, bar.lane])).toEqual([
       ['a', 50, 300, 0],
-      ['b', 150, 26, 1],
-      ['d', 850, 26, 0],
+      ['b', 150, 6, 1],
+      ['d', 850, 6, 0],
+    ]);
+    expect(bars.map((bar) => [bar.left, bar.room])).toEqual([
+      [50, 300],
+      [150, 132],
+      [850, 132],
+    ]);
+    const [last] = barsOf([child('e', 10, null)], at, stepsAxis(10), 1000, 2).bars;
+    expect([last.x, last.left, last.room], 'its name stays within the picture').toEqual([
+      950, 868, 132,
     ]);
     expect(rest.map((one) => one.id)).toEqual(['c']);
   });

@@ -43,13 +43,13 @@ describe('what a chart says of itself', () => {
 
   it('says highest and last with their places, once where they are one', () => {
     expect(sentence(chart([line('draft', [1000, 3000, 2000])]))).toBe(
-      'draft goes between 1.0k at S1 and 3.0k at S2, last 2.0k at S3.',
+      'draft goes between 1.0k at Step 1 and 3.0k at Step 2, last 2.0k at Step 3.',
     );
     expect(sentence(chart([line('draft', [1000, 2000, 3000])]))).toBe(
-      'draft rises: highest 3.0k at S3, which is the last.',
+      'draft rises: highest 3.0k at Step 3, which is the last.',
     );
     expect(sentence(chart([line('draft', [3000, 2000, 1000])]))).toBe(
-      'draft falls: highest 3.0k at S1, last 1.0k at S3.',
+      'draft falls: highest 3.0k at Step 1, last 1.0k at Step 3.',
     );
     expect(
       sentence(
@@ -60,12 +60,12 @@ describe('what a chart says of itself', () => {
           ),
         ]),
       ),
-    ).toBe('draft goes between 1.0k at S1 and 9.0k at S5, last 3.0k at S6.');
+    ).toBe('draft goes between 1.0k at Step 1 and 9.0k at Step 5, last 3.0k at Step 6.');
     expect(sentence(chart([line('share', [0.975, 0.66, 0.973], { unit: 'share' })]))).toBe(
-      'share goes between 66.0 % at S2 and 97.5 % at S1, last 97.3 % at S3.',
+      'share goes between 66.0 % at Step 2 and 97.5 % at Step 1, last 97.3 % at Step 3.',
     );
     expect(sentence(chart([line('draft', [5, 5, 5])]))).toBe('draft stays level at 5.');
-    expect(sentence(chart([line('draft', [null, 7, null])]))).toBe('draft: 7 at S2.');
+    expect(sentence(chart([line('draft', [null, 7, null])]))).toBe('draft: 7 at Step 2.');
     expect(sentence(chart([line('draft', [null, null])]))).toBe('draft: no values.');
     expect(sentence(chart([], []))).toBe('There are no values yet.');
     expect(sentence(chart('abcde'.split('').map((name) => line(name, [1, 1, 1]))))).toContain(
@@ -78,7 +78,7 @@ describe('what a chart says of itself', () => {
       line('draft', [12_300, null]),
       line('cost', [57_500, 0], { unit: 'microusd' }),
     ]);
-    expect([xText(props, 0), pointText(props, 0)]).toEqual(['S1', 'draft 12.3k, cost $0.058']);
+    expect([xText(props, 0), pointText(props, 0)]).toEqual(['Step 1', 'draft 12.3k, cost $0.058']);
     expect(pointText(props, 1)).toBe('draft no value, cost $0');
   });
 });
@@ -114,7 +114,7 @@ describe('values', () => {
     expect(showX(day, 'time', true)).toBe('Mar 3, 2025');
     const today = Date.now() - (Date.now() % 86_400_000);
     expect(showX(today, 'time', true)).not.toContain(',');
-    expect(showX(7, 'step')).toBe('S7');
+    expect(showX(7, 'step')).toBe('Step 7');
   });
 });
 

@@ -179,7 +179,7 @@ def _errors(errors: Sequence[tuple[int, str]]) -> list[Event]:
 def retries(session: Session) -> list[Event]:
     """Steps at which a response retried a failed step."""
     rows = _RETRIES.rows(session=session.pk)
-    return [mark(step, "retry", f"retries S{of_step}") for step, of_step in rows]
+    return [mark(step, "retry", f"retries step {of_step}") for step, of_step in rows]
 
 
 _RETRIES = Statement(

@@ -45,7 +45,7 @@ class CallLine:
         elif self.window and self.used:
             full = f"  next call {self.used / self.window:.0%} of window"
         return (
-            f"{clock}  {self.session:24.24} S{self.step:<5} {self.model:24.24} "
+            f"{clock}  {self.session:24.24} step {self.step:<5} {self.model:24.24} "
             f"{prompt:>9} in  {_number(self.cache_read):>9} read  {_number(self.output):>7} out"
             f"{full}{'  ' + self.revision if self.revision else ''}"
         )

@@ -210,7 +210,7 @@ def _regression(
     if hidden > 0:
         why.append(_hidden_words(mine, theirs, first))
     elif loses > 0 and first is not None:
-        why.append(f"First {WORSE_FIRST[first['state']]} at S{first['step']}.")
+        why.append(f"First {WORSE_FIRST[first['state']]} at step {first['step']}.")
     if costlier > 0:
         why.append(_costlier_words(mine, theirs, costlier, active))
     step = _step(mine, first, costlier, hidden, loses)
@@ -255,7 +255,7 @@ def _hidden_words(mine: Figures, theirs: Figures, first: Mapping[str, Any] | Non
     if first is None:
         return f"{answer}."
     how = WORSE_FIRST[first["state"]]
-    return f"{answer}; first {how} at S{first['step']}."
+    return f"{answer}; first {how} at step {first['step']}."
 
 
 def _lost_words(mine: Figures, theirs: Figures, active: str) -> str:
@@ -268,6 +268,6 @@ def _costlier_words(mine: Figures, theirs: Figures, costlier: float, active: str
     answer = f"+{percent(costlier)} cost against {active}"
     if costliest := mine.get("costliest"):
         tokens = f"{costliest['rewritten']:,} cached tokens"
-        return f"{answer}; the most expensive edit, at S{costliest['step']}, writes {tokens} again."
+        return f"{answer}; the most expensive edit, at step {costliest['step']}, writes {tokens} again."
     more = mine["tokens_sent"] / theirs["tokens_sent"] - 1 if theirs["tokens_sent"] else 0.0
     return f"{answer}; tokens sent: +{percent(more)}." if more >= 0.005 else f"{answer}."

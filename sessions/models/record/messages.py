@@ -125,4 +125,4 @@ class ModelCall(models.Model):
         indexes = [models.Index(fields=["call"], name="call_by_id")]
 
     def __str__(self) -> str:
-        return f"S{self.step}"
+        return f"step {self.step}"

@@ -181,7 +181,7 @@ class Revision(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"r{self.number} at S{self.step}"
+        return f"r{self.number} at step {self.step}"
 
 
 class Replacement(models.Model):

@@ -99,4 +99,4 @@ class Assessment(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"assessment up to S{self.steps}"
+        return f"assessment up to step {self.steps}"

@@ -36,7 +36,7 @@ class ToolGraph(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"tools {self.number} from S{self.step}"
+        return f"tools {self.number} from step {self.step}"
 
 
 class Retry(models.Model):
@@ -56,4 +56,4 @@ class Retry(models.Model):
         indexes = [models.Index(fields=["session", "step"], name="retry_at_step")]
 
     def __str__(self) -> str:
-        return f"S{self.step} retries S{self.of_step}"
+        return f"step {self.step} retries step {self.of_step}"

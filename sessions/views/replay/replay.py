@@ -98,7 +98,7 @@ def diff(request: HttpRequest, session_id: UUID, a: int, b: int) -> HttpResponse
         "with": request.GET.get("with", ""),
     }
     beside = props["with"] not in ("", props["run"])
-    title = f"S{a}, two runs" if beside and a == b else f"S{a} → S{b}"
+    title = f"Step {a}, two runs" if beside and a == b else f"Steps {a} → {b}"
     context = {"section": "sessions", "session": session, "props": props, "title": title}
     return render(request, "replay/diff.html", context)
 

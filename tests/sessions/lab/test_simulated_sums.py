@@ -119,26 +119,26 @@ COSTLIEST = {"step": 4, "rewritten": 12_000, "cost_microusd": 9}
     [
         # Half as expensive again: at the most expensive edit.
         ({"cost_microusd": 75, "costliest": COSTLIEST}, [], 0.5, 4, None,
-         "+50 % cost against old@1; the most expensive edit, at S4, writes 12,000 cached tokens"),
+         "+50 % cost against old@1; the most expensive edit, at step 4, writes 12,000 cached tokens"),
         # 40 % less in context: shown at the first need that was lost, not the first that was only
         # named.
         ({"in_context": 0.6, "lost": 0.4}, LOST, 0.4, 7, "a_7",
-         "8 more of 20 needs not in context; first lost at S7."),
+         "8 more of 20 needs not in context; first lost at step 7."),
         ({"in_context": 0.6, "retrievable": 0.4}, LOST[2:], 0.4, 2, "c_2", "only retrievable"),
         ({"in_context": 0.6, "named": 0.4}, [LOST[0] | {"state": "named"}], 0.4, 9, "b_9",
          "only named"),
         # Newly lost without less in context: shown at the need, however expensive an edit is.
         ({"cost_microusd": 75, "costliest": COSTLIEST, "in_context": 1.0, "lost": 0.1}, LOST, 0.6,
-         7, "a_7", "Loses 10.0 % of needed facts. First lost at S7."),
+         7, "a_7", "Loses 10.0 % of needed facts. First lost at step 7."),
         # Neither a need nor an edit explains it: more tokens were sent, which the last step shows
         # in full.
         ({"cost_microusd": 75, "tokens_sent": 1_370}, [], 0.5, 10, None,
          "+50 % cost against old@1; tokens sent: +37 %."),
         # Both: the worse one determines the step.
         ({"cost_microusd": 60, "costliest": COSTLIEST, "in_context": 0.6}, LOST, 0.6, 7, "a_7",
-         "S4"),
+         "step 4"),
         ({"cost_microusd": 95, "costliest": COSTLIEST, "in_context": 0.6}, LOST, 1.3, 4, None,
-         "S7"),
+         "step 7"),
         # Savings do not offset losses; an unknown price is ignored.
         ({"cost_microusd": 10, "in_context": 0.9}, LOST, 0.1, 7, "a_7", "2 more of 20"),
         ({"cost_microusd": None, "in_context": 0.9}, LOST, 0.1, 7, "a_7", "2 more of 20"),

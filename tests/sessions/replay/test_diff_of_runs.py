@@ -97,4 +97,4 @@ def test_the_page_hands_both_names_to_its_island(client: Client):
     session = grown(3)
     page = page_of(client, f"/sessions/{session.pk}/diff/2..2/?run=recorded&with=managed")
     assert '"with": "managed"' in page.html
-    assert "S2, two runs" in page.title
+    assert "Step 2, two runs" in page.title

@@ -71,15 +71,15 @@ def usage(call: str, uncached: int, read: int = 0) -> records.Call:
 def test_a_compaction_says_what_it_did(client: Client):
     found = stored(compacted(says("c3", "on it", key="z")))
     page = shown(client, found)
-    assert "Compaction · S2 → S3" in page.text
-    assert page.title.startswith("Compaction S3 · Please read the files.")
+    assert "Compaction · step 2 → 3" in page.text
+    assert page.title.startswith("Compaction step 3 · Please read the files.")
     assert "recorded" in page.classes
     assert "999 → 99" in page.text, "the log's own counts"
     assert "automatic compaction" in page.text
     assert '<dt>Cache break</dt><dd><span class="muted">unknown' in page.markup
     assert page.links["Replay before"] == f"/sessions/{found.pk}/steps/2/"
     assert page.links["Replay after"] == f"/sessions/{found.pk}/steps/3/"
-    assert page.links["Diff S2 → S3"] == f"/sessions/{found.pk}/diff/2..3/"
+    assert page.links["Diff step 2 → 3"] == f"/sessions/{found.pk}/diff/2..3/"
     assert "So far." in page.text
 
 
@@ -98,7 +98,7 @@ def test_all_that_went_is_counted_and_leads_to_where_it_last_stood(client: Clien
 def test_prompts_that_the_provider_reported_come_before_what_logs_state(client: Client):
     made = compacted(says("c3", "on it", key="z"))
     page = shown(client, stored([*made, usage("c2", 10, 5_000), usage("c3", 10, 900)]))
-    assert '5,010 tokens, prompts reported by the provider for S2 and S3">5.0k' in page.markup
+    assert '5,010 tokens, prompts reported by the provider for steps 2 and 3">5.0k' in page.markup
     assert "−82 %" in page.text
     assert "900 read from the cache, 0 written, 10 uncached" in page.text
     assert "The log states" in page.text
@@ -151,7 +151,7 @@ def test_a_compaction_that_ends_the_log_has_nothing_after_it(client: Client):
 def test_cleared_results_are_shown_beside_their_stubs(client: Client):
     made = [*reading(2).records, records.Clear(("t1",), key="x"), says("c3", "ok", key="z")]
     page = shown(client, stored(made))
-    assert "Clearing · S2 → S3" in page.text
+    assert "Clearing · step 2 → 3" in page.text
     assert "Original → stub 1" in page.text
     assert page.links["#3"].endswith("/steps/2/?m=3")
     assert "cleared tool results" in page.text
@@ -213,7 +213,7 @@ def test_what_came_after_is_listed(client: Client):
     assert '<dt>Corrections by the user</dt><dd><span class="estimated">1</span>' in page.markup
     assert "File read again" in page.text
     assert "User corrects" in page.text
-    assert page.links["S3"].startswith("/sessions/")
+    assert page.links["Step 3"].startswith("/sessions/")
 
 
 def test_summaries_are_read_in_their_sections(client: Client):

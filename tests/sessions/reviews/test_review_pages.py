@@ -184,7 +184,7 @@ def test_viewers_look_and_judge_nothing(ours: Team):
     assert [other["verdict"] for other in found["others"]] == ["fail"]
     page = page_of(client, "/review/")
     assert "Take 10 more" not in page.text and "Rules" not in page.links
-    assert page.links["Please read the files. · S3"] == f"/review/items/{one.pk}/"
+    assert page.links["Please read the files. · step 3"] == f"/review/items/{one.pk}/"
 
 
 def test_hostile_content_stays_text(ours: Team):

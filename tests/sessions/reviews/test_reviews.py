@@ -164,7 +164,7 @@ def test_the_audit_log_does_not_say_what_was_found(ours: Team):
     judge(one, ann, "fail", note="terrible", marks={"a": "lost"})
     (entry,) = AuditEntry.objects.filter(action="review.submitted")
     assert (entry.actor, entry.team) == ("ann", ours)
-    assert entry.named == "r1 at S3 of s1"
+    assert entry.named == "r1 at step 3 of s1"
     assert entry.detail == {"item": str(one.pk), "again": False}
 
 

@@ -5,7 +5,7 @@ import type { SessionEvent } from './manifest';
 /** "Cache break at S5: TTL expired", with what the mark means where the event says no more. */
 export const saidOf = ({ kind, step, label }: SessionEvent): string => {
   const { name, means } = markOf(kind);
-  return `${name} at S${step}: ${label || means}`;
+  return `${name} at step ${step}: ${label || means}`;
 };
 
 export function eventBefore(events: readonly SessionEvent[], step: number): number | null {

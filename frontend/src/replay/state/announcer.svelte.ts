@@ -21,7 +21,7 @@ export function sentence(
   revisions: readonly SessionEvent[],
 ): string {
   const parts = [
-    `Next call, S${manifest.session.steps + 1}`,
+    `Next call, step ${manifest.session.steps + 1}`,
     `${format.exact(Math.round(size))} tokens`,
   ];
   if (revisions.length > named) parts.push(`${revisions.length - named} revisions`);

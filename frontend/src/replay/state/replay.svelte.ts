@@ -291,7 +291,7 @@ export class Replay extends Shown {
   #name(): void {
     const { manifest, ledger } = this;
     if (!manifest || !ledger) return;
-    const code = ledger.next ? 'next' : `S${this.step}`;
+    const code = ledger.next ? 'next' : `Step ${this.step}`;
     const size = ofWindow(manifest.session, ledger.size) || format.tokens(ledger.size);
     document.title = `${code} · ${size} · ${manifest.session.title} · ContextLab`;
   }

@@ -1,10 +1,19 @@
-/* Sub-agents as bars: from the step that started one to the last step before it ended. */
+/* Sub-agents as bars: from the step that started one to the last step before it ended, under its name. */
 import type { Child } from '../manifest/manifest';
 import type { Axis } from '../state/axis';
 
-export type Bar = { child: Child; x: number; width: number; lane: number };
+/** In px. `left` and `room` are those of the name, which a short bar is too narrow for. */
+export type Bar = {
+  child: Child;
+  x: number;
+  width: number;
+  left: number;
+  room: number;
+  lane: number;
+};
 
-const narrowest = 26; // px: a bar must be large enough to press
+const narrowest = 6; // px: a bar of one step is seen
+const named = 132; // px: enough of a name to tell sub-agents apart, and to press
 const gap = 2; // px
 
 /** The last step of the parent that began before the sub-agent ended; its first where no time says. */
@@ -35,11 +44,13 @@ export function barsOf(
     const end = axis.middle(lastStepOf(child, at)) * width;
     const wide = Math.max(narrowest, end - start);
     const x = Math.max(0, Math.min(start, width - wide));
-    const lane = ends.findIndex((until) => until + gap <= x);
+    const room = Math.max(wide, Math.min(named, width));
+    const left = Math.max(0, Math.min(x, width - room));
+    const lane = ends.findIndex((until) => until + gap <= left);
     if (lane < 0) rest.push(child);
     else {
-      ends[lane] = x + wide;
-      bars.push({ child, x, width: wide, lane });
+      ends[lane] = left + room;
+      bars.push({ child, x, width: wide, left, room, lane });
     }
   }
   return { bars, rest };

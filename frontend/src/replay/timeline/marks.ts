@@ -57,5 +57,5 @@ export function nameOfMark(mark: Mark): string {
   const counts = new Map<string, number>();
   for (const { kind } of mark.events) counts.set(kind, (counts.get(kind) ?? 0) + 1);
   const kinds = [...counts].map(([kind, count]) => counted(kind, count));
-  return `${mark.events.length} events, S${mark.from} to S${mark.to}: ${kinds.join(', ')}`;
+  return `${mark.events.length} events, steps ${mark.from} to ${mark.to}: ${kinds.join(', ')}`;
 }

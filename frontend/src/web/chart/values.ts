@@ -29,7 +29,7 @@ export const isThisYear = (value: number): boolean =>
   new Date(value).getUTCFullYear() === new Date().getUTCFullYear();
 
 export function showX(value: number, kind: XKind, days = false): string {
-  if (kind === 'step') return `S${value}`;
+  if (kind === 'step') return `Step ${value}`;
   if (kind === 'number')
     return Number.isInteger(value) ? format.exact(value) : String(+value.toPrecision(6));
   if (kind === 'percent') return `${value} %`;
