@@ -54,7 +54,8 @@ def sizes_of(session: Session, revision: Revision) -> tuple[Size, Size] | tuple[
     before_call = call_of(session, revision.run, revision.step - 1)
     after_call = call_of(session, revision.run, revision.step)
     if before_call is not None and after_call is not None:
-        source = f"prompts reported by the provider for steps {revision.step - 1} and {revision.step}"
+        steps = f"steps {revision.step - 1} and {revision.step}"
+        source = f"prompts reported by the provider for {steps}"
         return (
             Size(_prompt(before_call), MEASURED, source),
             Size(_prompt(after_call), MEASURED, source),

@@ -268,6 +268,7 @@ def _costlier_words(mine: Figures, theirs: Figures, costlier: float, active: str
     answer = f"+{percent(costlier)} cost against {active}"
     if costliest := mine.get("costliest"):
         tokens = f"{costliest['rewritten']:,} cached tokens"
-        return f"{answer}; the most expensive edit, at step {costliest['step']}, writes {tokens} again."
+        where = f"at step {costliest['step']}"
+        return f"{answer}; the most expensive edit, {where}, writes {tokens} again."
     more = mine["tokens_sent"] / theirs["tokens_sent"] - 1 if theirs["tokens_sent"] else 0.0
     return f"{answer}; tokens sent: +{percent(more)}." if more >= 0.005 else f"{answer}."

@@ -119,7 +119,7 @@ COSTLIEST = {"step": 4, "rewritten": 12_000, "cost_microusd": 9}
     [
         # Half as expensive again: at the most expensive edit.
         ({"cost_microusd": 75, "costliest": COSTLIEST}, [], 0.5, 4, None,
-         "+50 % cost against old@1; the most expensive edit, at step 4, writes 12,000 cached tokens"),
+         "+50 % cost against old@1; the most expensive edit, at step 4, writes 12,000 cached"),
         # 40 % less in context: shown at the first need that was lost, not the first that was only
         # named.
         ({"in_context": 0.6, "lost": 0.4}, LOST, 0.4, 7, "a_7",

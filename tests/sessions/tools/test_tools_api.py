@@ -219,7 +219,8 @@ def test_a_failed_step_is_done_again_from_what_it_saw(one: Program) -> None:
     assert (retry.step, retry.of_step) == (3, 1)
     measure(retry.session)
     events = one.get("/sessions/run/manifest?run=managed")["events"]
-    assert [(e["step"], e["label"]) for e in events if e["kind"] == "retry"] == [(3, "retries step 1")]
+    retries = [(e["step"], e["label"]) for e in events if e["kind"] == "retry"]
+    assert retries == [(3, "retries step 1")]
     history = one.get("/sessions/run/context")["messages"]
     assert "not&gt;" not in str(history) and "old_string <not> found" in str(history), "it stays"
 
