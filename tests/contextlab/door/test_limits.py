@@ -108,6 +108,20 @@ def test_headers_that_never_end(small):
     assert status == 408
 
 
+@pytest.mark.fault("E4")
+def test_many_slow_connections_at_once(small):
+    begun = (post(9) + b"{", b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Slow: ")
+    lines = []
+    for number in range(60):
+        lines.append(socket.create_connection(("127.0.0.1", small.port), timeout=60))
+        lines[-1].sendall(begun[number % 2])
+    assert exchange(small, post(2) + b"{}")[0] == 404, "others are served meanwhile"
+    for line in lines:
+        line.sendall(b"-")  # a byte now and then wins no time
+        assert line.recv(12) == b"HTTP/1.1 408"
+        line.close()
+
+
 def test_the_server_lives_on(small):
     status, body = exchange(
         small, b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
