@@ -149,7 +149,10 @@ def test_a_draft_is_kept_and_followed_to_where_it_hurts(lab: Any) -> None:
     details = lab.locator(".simulation-head").inner_text()
     assert re.search(r"\$[\d.]+ instead of \$[\d.]+ over 5 sessions", details)
     assert re.search(r"Against the recording [+−][\d.]+ % cost", details)
-    assert re.search(r"\d of 5 sessions get cheaper.* cost of the median session ", details)
+    assert re.search(
+        r"\d of 5 sessions get cheaper.* cost including reading back of the median session ",
+        details,
+    )
     offered = lab.get_by_role("link", name=re.compile("^Propose leaner@1"))
     assert offered.count() == 1
     assert ("primary" in offered.get_attribute("class")) == answer.startswith("Better")

@@ -3,7 +3,7 @@ import type { Sums } from './simulation/body';
 import { open } from '../web/request';
 
 export type Session = { id: string; title: string; steps: number };
-/** Micro-dollars and recall in context: as recorded, under the active version, under the draft. */
+/** Micro-dollars, including reading back, and recall in context: as recorded, under the active version, under the draft. */
 export type Row = {
   id: string;
   cost: [number | null, number | null, number | null];
@@ -37,13 +37,13 @@ export type Done = {
 export type Effect = {
   kind: 'effect';
   path: string;
-  cost_microusd: number | null;
+  charged_microusd: number | null;
   in_context: number | null;
 };
 export type Point = {
   kind: 'point';
   name: string;
-  cost_microusd: number | null;
+  charged_microusd: number | null;
   in_context: number | null;
 };
 export type Line =

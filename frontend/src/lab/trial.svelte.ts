@@ -30,15 +30,15 @@ export class Trial {
     const [now, whole] = [this.newest, this.shown];
     if (!now) return null;
     const at = (one: Figures) =>
-      one.draft.cost_microusd === null || one.draft.in_context === null
+      one.draft.charged_microusd === null || one.draft.in_context === null
         ? null
-        : { cost: one.draft.cost_microusd, recall: one.draft.in_context };
+        : { cost: one.draft.charged_microusd, recall: one.draft.in_context };
     if (now.through === now.total || !whole || whole.through < whole.total) return at(now);
     const [mine, theirs, all] = [now.draft, now.active, whole.active];
-    if (!at(now) || all.cost_microusd === null || !all.needs) return at(whole);
+    if (!at(now) || all.charged_microusd === null || !all.needs) return at(whole);
     const gained = ((mine.in_context ?? 0) - (theirs.in_context ?? 0)) * (mine.needs ?? 0);
     return {
-      cost: all.cost_microusd + mine.cost_microusd! - (theirs.cost_microusd ?? 0),
+      cost: all.charged_microusd + mine.charged_microusd! - (theirs.charged_microusd ?? 0),
       recall: (all.in_context ?? 0) + gained / all.needs,
     };
   });

@@ -24,6 +24,7 @@ function version(
       peak_tokens: 300,
       peak_share: null,
       cost_microusd: 50_000,
+      charged_microusd: 52_000,
       priced: 4,
       cache_read_share: 0.9,
       compactions: 1,
@@ -77,8 +78,7 @@ const body = (more: Partial<Body> = {}): Body => ({
 });
 const figures = (cost: number | null, place: number | null = 1, lost = 0, needs = 5): Figures => ({
   tokens_sent: (cost ?? 1) * 10,
-  peak_tokens: 1,
-  cost_microusd: cost,
+  charged_microusd: cost,
   in_context: place,
   lost,
   needs,
@@ -103,7 +103,7 @@ describe('what lies behind the verdict', () => {
     expect(losers(beside.sessions)).toBe(1);
     expect(summary(body(), beside)).toBe(
       '3 of 4 sessions get cheaper, 1 costlier; 1 loses a fact that was needed later; ' +
-        '1 has fewer needs in context; cost of the median session −10 % (p10 −10 %, p90 −10 %).',
+        '1 has fewer needs in context; cost including reading back of the median session −10 % (p10 −10 %, p90 −10 %).',
     );
     expect(summary(body(), none)).toContain('none loses a fact that was needed later');
   });
@@ -111,7 +111,7 @@ describe('what lies behind the verdict', () => {
   it('has nothing behind it before a session is through, and the recording alone for the active version', () => {
     expect(summary(body({ state: 'partial', through: 0 }), none)).toBe('');
     expect(summary(body({ draft: 'active@1', against: 'recorded' }), none)).toMatch(
-      /^Cost of the median session −10 %/,
+      /^Cost including reading back of the median session −10 %/,
     );
   });
 });
@@ -135,7 +135,8 @@ describe('the table', () => {
   });
 
   it('shows an unpriced cost as unknown, and nothing of what a recording has none of', () => {
-    const unpriced = version('draft', { cost_microusd: null });
+    const unpriced = version('draft', { cost_microusd: null, charged_microusd: null });
+    expect(of('Cost including reading back').of(unpriced)).toBe('unknown');
     expect(of('Cost without reading back').of(unpriced)).toBe('unknown');
     expect(of('Cost without reading back').change(unpriced, version('active'))).toBe(null);
     expect(of('Revisions').of(version('recorded', { revisions: undefined }))).toBe('–');
@@ -174,7 +175,10 @@ it('orders sessions by what got worse, and keeps those it cannot tell for last',
 
 it('draws each version that was tried, the draft in front, and only groups that are there', () => {
   const point = { cost: 5, in_context: 0.5, lost: 0, url: null };
-  const versions = [version('draft'), version('recorded', { oracle_microusd: 40_000 })];
+  const versions = [
+    version('draft'),
+    version('recorded', { oracle_microusd: 40_000, charged_microusd: 60_000 }),
+  ];
   const scatter = scatterOf(body({ versions, through: 4, total: 4 }), {
     sessions: [],
     tried: [
@@ -189,6 +193,7 @@ it('draws each version that was tried, the draft in front, and only groups that 
     ['recorded', undefined, undefined],
     ['oracle', undefined, undefined],
   ]);
+  expect(scatter.points.at(-2)).toMatchObject({ x: 60_000, bound: true });
   expect(scatter.points.at(-1)).toMatchObject({ x: 40_000, y: 1, bound: true });
   expect(best(scatter.points).map((one) => one.label)).toEqual(['a', 'b']);
   expect(scatter.groups.map((group) => group.name)).toEqual(['draft', 'tried', 'bounds']);
@@ -244,13 +249,4 @@ describe('the recorded column', () => {
     const recorded = version('recorded', {}, { measured: usage });
     expect(measured(rows[0], recorded)?.means).toContain('Changes compare with 1.0k');
   });
-});
-
-it('adds reading back to the cost of a version, not to that of the recording', () => {
-  const row = rows.find((one) => one.name === 'Cost including reading back')!;
-  const draft = version('draft', { cost_microusd: 80_000, read_backs_microusd: 10_000 });
-  const recorded = version('recorded', { cost_microusd: 100_000 });
-  expect([row.of(draft), row.of(recorded)]).toEqual(['$0.090', '$0.10']);
-  expect(row.change(draft, recorded)?.text).toBe('−10 %');
-  expect(row.of(version('draft', { read_backs_microusd: null }))).toBe('unknown');
 });

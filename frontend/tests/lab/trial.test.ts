@@ -4,7 +4,7 @@ import type { Done, Figures, Verdict } from '../../src/lab/stream';
 import type { Sums } from '../../src/lab/simulation/body';
 
 const sums = (cost: number, recall: number, needs: number): Sums =>
-  ({ cost_microusd: cost, in_context: recall, needs, priced: 1 }) as Sums;
+  ({ charged_microusd: cost, in_context: recall, needs, priced: 1 }) as Sums;
 const verdict: Verdict = { tone: 'good', sentence: '', detail: '', propose: true };
 
 function figures(through: number, draft: Sums, active: Sums): Figures {

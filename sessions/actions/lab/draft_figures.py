@@ -26,6 +26,7 @@ from sessions.actions.lab.simulated_figures import (
     state_of,
 )
 from sessions.models import Run, Session
+from sessions.models.lab.charged_sums import charged_cost
 from sessions.models.lab.simulated_sums import regressions, sums
 
 log = logging.getLogger(__name__)
@@ -73,9 +74,11 @@ class DraftFigures:
         - {kind: "figures", through, total, draft, active, recorded: sums, verdict, rows}, whenever
           sessions are done; `rows` are the sessions since the line before;
         - {kind: "done", ms, cpu_ms, steps, worst, problems}, when all are;
-        - {kind: "effect", path, cost_microusd, in_context}: what one changed setting does alone;
-        - {kind: "point", name, cost_microusd, in_context}: another policy on the same sessions;
+        - {kind: "effect", path, charged_microusd, in_context}: what one changed setting does alone;
+        - {kind: "point", name, charged_microusd, in_context}: another policy on the same sessions;
         - {kind: "oracle", cost_microusd}: the cost of knowing the future.
+
+        Costs of `rows` and `charged_microusd` include reading back.
         """
         if "text" in asked:
             yield from self._kept_text(asked)
@@ -198,7 +201,7 @@ class _Trial:
         self.good.append(key)
         return {
             "id": str(key[0]),
-            "cost": [one["cost_microusd"] for one in found],
+            "cost": [charged_cost(one) for one in found],
             "recall": [one["in_context"] if one["needs"] else None for one in found],
         }
 
@@ -246,11 +249,11 @@ class _Trial:
             active = self._sums("active")
             alone = sums([self._under(key, document) for key in self.good])
             if active["priced"] and active["priced"] == alone["priced"]:
-                cost = alone["cost_microusd"] - active["cost_microusd"]
+                cost = _minus(charged_cost(alone), charged_cost(active))
             else:
                 cost = None
             points = _minus(alone["in_context"], active["in_context"])
-            yield {"kind": "effect", "path": path, "cost_microusd": cost, "in_context": points}
+            yield {"kind": "effect", "path": path, "charged_microusd": cost, "in_context": points}
 
     def points(self) -> Iterator[Line | None]:
         """Simulate other policies, for the picture."""
@@ -263,7 +266,7 @@ class _Trial:
                 found.append(self._under(key, document))
                 yield None
             total = sums(found)
-            at = {of: total[of] for of in ("cost_microusd", "in_context")}
+            at = {of: total[of] for of in ("charged_microusd", "in_context")}
             yield {"kind": "point", "name": name, **at}
 
     def oracle(self) -> Iterator[Line | None]:

@@ -11,6 +11,7 @@ from sessions.actions.policies.bounds import Guardrail
 from sessions.actions.policies.guardrail_findings import reason
 from sessions.actions.policies.simulated_limits import broken_by
 from sessions.figures import finely, money
+from sessions.models.lab.charged_sums import charged_cost
 
 Sums = Mapping[str, Any]
 
@@ -34,7 +35,9 @@ def draft_verdict(
     through, total = done
     if active_name and through:
         sentence = f"Same as {active_name}, the active policy. Move a setting to try a change."
-        detail = f"Recorded: {_amounts(recorded)}. Active: {_amounts(active)}."
+        detail = (
+            f"Recorded: {_amounts(recorded)}. Active, reading back included: {_amounts(active)}."
+        )
         return {"tone": "neutral", "sentence": sentence, "detail": detail, "propose": False}
     found = simulation_verdict(draft, active, recorded, through, total, over=over)
     broken = broken_by(draft, active, guardrail) if over and through else ()
@@ -47,4 +50,4 @@ def draft_verdict(
 
 
 def _amounts(sums: Sums) -> str:
-    return f"{money(sums['cost_microusd'])}, {finely(sums['in_context'])} recall"
+    return f"{money(charged_cost(sums))}, {finely(sums['in_context'])} recall"

@@ -69,25 +69,14 @@ class Difference(NamedTuple):
 
 
 def difference(draft: Sums, other: Sums) -> Difference:
-    """Compare sums over the same sessions; by tokens if they were not priced alike.
-
-    What was recorded has its own reading again in its cost, so no figure of it.
-    """
+    """Compare sums over the same sessions; by tokens if they were not priced alike."""
     recall = _minus(draft.get("in_context"), other.get("in_context"))
     if draft["priced"] and draft["priced"] == other["priced"]:
         cost, its = draft["cost_microusd"], other["cost_microusd"]
-        charged = _ratio(charged_cost(draft), _charged(other))
+        charged = _ratio(charged_cost(draft), charged_cost(other))
         return Difference("cost", _ratio(cost, its), recall, charged)
     sent = _ratio(draft.get("tokens_sent"), other.get("tokens_sent"))
     return Difference("tokens sent", sent, recall)
-
-
-def _charged(other: Sums) -> int | None:
-    """The cost of another version including reading back, which a recording has paid for."""
-    if "read_backs_microusd" in other:
-        return charged_cost(other)
-    cost: int | None = other["cost_microusd"]
-    return cost
 
 
 def simulation_verdict(
@@ -140,7 +129,7 @@ def _amounts(found: Difference, draft: Sums, other: Sums, through: int) -> str:
     amounts = (
         (
             money(charged_cost(draft) if known else draft["cost_microusd"]),
-            money(_charged(other) if known else other["cost_microusd"]),
+            money(charged_cost(other) if known else other["cost_microusd"]),
         )
         if found.of == "cost"
         else (tokens(draft.get("tokens_sent")), tokens(other.get("tokens_sent")))

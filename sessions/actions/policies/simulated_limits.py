@@ -8,6 +8,7 @@ from typing import Any
 from sessions.actions.policies.bounds import BOUNDS, Guardrail
 from sessions.actions.policies.guardrail_findings import Figure, LimitState
 from sessions.actions.policies.guardrails import NOTHING, judged
+from sessions.models.lab.charged_sums import charged_cost
 
 Sums = Mapping[str, Any]
 
@@ -39,4 +40,7 @@ def _figure(name: str, mine: Sums, theirs: Sums) -> Figure:
     # Other sessions were priced than on the other side: sums say nothing about each other.
     if mine["priced"] != theirs["priced"] or not mine["priced"] or not mine.get("steps"):
         return NOTHING
-    return Figure(mine["cost_microusd"] / mine["steps"], mine["priced"])
+    cost = charged_cost(mine)
+    if cost is None or charged_cost(theirs) is None:
+        cost = mine["cost_microusd"]
+    return Figure(cost / mine["steps"], mine["priced"])

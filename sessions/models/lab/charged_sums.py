@@ -11,8 +11,10 @@ Figures = Mapping[str, Any]
 
 def charged_cost(of: Figures) -> int | None:
     """The cost under a version, including that of reading back what was needed and missing; None
-    if either is unknown. The recording paid for its own reading back."""
-    cost, again = of.get("cost_microusd"), of.get("read_backs_microusd")
+    if either is unknown. A recording, known by having no recorded cost beside its own, has paid for
+    its reading back."""
+    recorded = "cost_recorded_microusd" not in of
+    cost, again = of.get("cost_microusd"), of.get("read_backs_microusd", 0 if recorded else None)
     return None if cost is None or again is None else cost + again
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
 
-from sessions.figures import percent
-from sessions.models.lab.charged_sums import Figures, added, weighted
+from sessions.figures import money, percent
+from sessions.models.lab.charged_sums import Figures, added, charged_cost, weighted
 
 ADDED = (
     *("steps", "tokens_sent", "tokens_sent_recorded", "compactions", "revisions"),
@@ -84,19 +84,17 @@ def spread(values: Sequence[float]) -> dict[str, Any] | None:
     }
 
 
-def ratios(
-    of: Iterable[tuple[Figures, Figures]], key: str, other: str = ""
-) -> dict[str, Any] | None:
-    """Spread of the ratio of one figure to another (of the name `other`, by default the same) over
-    pairs of sessions; pairs with an unknown value or a zero denominator are skipped."""
-    pairs = ((mine.get(key), theirs.get(other or key)) for mine, theirs in of)
-    return spread([a / b for a, b in pairs if a is not None and b])
+def ratios(pairs: Iterable[tuple[float | None, float | None]]) -> dict[str, Any] | None:
+    """Spread of the ratios of pairs; those with an unknown value or a zero denominator are
+    skipped."""
+    return spread([mine / theirs for mine, theirs in pairs if mine is not None and theirs])
 
 
 def sums(figures: Sequence[Figures]) -> dict[str, Any]:
     """Add up the figures of sessions under one version, or as recorded.
 
     Tokens and counts are summed; money over the `priced` sessions only, null if there are none.
+    `charged_microusd` is the cost including reading back (`charged_cost`).
     `cache_read_share` is weighted by tokens sent, recall shares by needs, `ms_per_step` by steps.
     `peak_tokens` is the maximum, `peak_share` the spread of peak ÷ window.
     """
@@ -108,6 +106,8 @@ def sums(figures: Sequence[Figures]) -> dict[str, Any]:
     priced = [one for one in figures if one.get("cost_microusd") is not None]
     answer["priced"] = len(priced)
     answer["cost_microusd"] = added(priced, "cost_microusd")
+    charges = [charge for charge in map(charged_cost, priced) if charge is not None]
+    answer["charged_microusd"] = sum(charges) if charges and len(charges) == len(priced) else None
     for key in MONEY:
         if figures and key in figures[0]:
             answer[key] = added([one for one in priced if one.get(key) is not None], key)
@@ -128,26 +128,26 @@ def sums(figures: Sequence[Figures]) -> dict[str, Any]:
 
 
 def against_recorded(figures: Sequence[Figures]) -> dict[str, Any]:
-    """Spreads over sessions of the ratio to the recorded baseline."""
-    pairs = [(one, one) for one in figures]
+    """Spreads over sessions of the ratio to the recorded baseline; cost includes reading back."""
     return {
-        "tokens": ratios(pairs, "tokens_sent", "tokens_sent_recorded"),
-        "cost": ratios(pairs, "cost_microusd", "cost_recorded_microusd"),
+        "tokens": ratios((one["tokens_sent"], one["tokens_sent_recorded"]) for one in figures),
+        "cost": ratios((charged_cost(one), one.get("cost_recorded_microusd")) for one in figures),
     }
 
 
 def against_active(pairs: Sequence[tuple[Figures, Figures]]) -> dict[str, Any]:
     """Compare a version with the active one, session by session; `pairs` are (its figures, theirs).
 
-    `cheaper` and `costlier` count sessions whose cost changes by at least 0.5 %, out of those
-    `priced`; `hides_more` counts sessions with fewer needs in context, out of those `with_needs`.
+    Cost includes reading back. `cheaper` and `costlier` count sessions whose cost changes by at
+    least 0.5 %, out of those `priced`; `hides_more` counts sessions with fewer needs in context,
+    out of those `with_needs`.
     """
     changes = [change for change in map(cost_change, pairs) if change is not None]
     places = [(one["in_context"], other["in_context"]) for one, other in pairs if one["needs"]]
     return {
-        "tokens": ratios(pairs, "tokens_sent"),
-        "cost": ratios(pairs, "cost_microusd"),
-        "peak": ratios(pairs, "peak_tokens"),
+        "tokens": ratios((one["tokens_sent"], other["tokens_sent"]) for one, other in pairs),
+        "cost": ratios((charged_cost(one), charged_cost(other)) for one, other in pairs),
+        "peak": ratios((one["peak_tokens"], other["peak_tokens"]) for one, other in pairs),
         "priced": len(changes),
         "cheaper": sum(change <= -0.005 for change in changes),
         "costlier": sum(change >= 0.005 for change in changes),
@@ -157,8 +157,9 @@ def against_active(pairs: Sequence[tuple[Figures, Figures]]) -> dict[str, Any]:
 
 
 def cost_change(pair: tuple[Figures, Figures]) -> float | None:
-    """Relative change in cost from the second to the first; None without a price."""
-    mine, theirs = (one.get("cost_microusd") for one in pair)
+    """Relative change in cost, including reading back, from the second to the first; None without
+    a price."""
+    mine, theirs = map(charged_cost, pair)
     return mine / theirs - 1 if mine is not None and theirs else None
 
 
@@ -265,7 +266,10 @@ def _lost_words(mine: Figures, theirs: Figures, active: str) -> str:
 
 
 def _costlier_words(mine: Figures, theirs: Figures, costlier: float, active: str) -> str:
-    answer = f"+{percent(costlier)} cost against {active}"
+    answer = f"+{percent(costlier)} cost including reading back against {active}"
+    again = (mine.get("read_backs_microusd") or 0) - (theirs.get("read_backs_microusd") or 0)
+    if again > ((charged_cost(mine) or 0) - (charged_cost(theirs) or 0)) / 2:
+        return f"{answer}; {money(again)} more for reading back."
     if costliest := mine.get("costliest"):
         tokens = f"{costliest['rewritten']:,} cached tokens"
         where = f"at step {costliest['step']}"

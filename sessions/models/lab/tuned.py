@@ -11,13 +11,15 @@ from compaction.cache.economy import Objective
 from compaction.policies.origin import SettingChange, changes
 from compaction.policies.policy import from_dict
 from sessions.figures import percent
+from sessions.models.lab.charged_sums import charged_cost
 from sessions.models.lab.tunings import Tuning, TuningTrial
 
 
 def outcome_of(figures: Mapping[str, Any]) -> Outcome:
-    """Sums over sessions as shares of the recorded baseline. Without needs, recall is 1."""
+    """Sums over sessions as shares of the recorded baseline; cost includes reading back. Without
+    needs, recall is 1."""
     sent, whole = figures["tokens_sent"], figures["tokens_sent_recorded"]
-    cost, recorded = figures.get("cost_microusd"), figures.get("cost_recorded_microusd")
+    cost, recorded = charged_cost(figures), figures.get("cost_recorded_microusd")
     in_context, lost = figures.get("in_context"), figures.get("lost")
     return Outcome(
         cost=cost / recorded if cost is not None and recorded else None,

@@ -23,6 +23,7 @@ from sessions.actions.policies.policies import UnknownPolicy, active_version, pr
 from sessions.actions.policies.policy_effects import effects_of
 from sessions.api.lab.simulated import simulation_body, version_of
 from sessions.models import PolicyVersion, Session, Simulation, SimulationResult, Team
+from sessions.models.lab.charged_sums import charged_cost
 from sessions.models.lab.simulated_sums import sums
 from sessions.models.policies.policy_documents import readable
 from sessions.models.record.demo_data import has_real
@@ -32,7 +33,7 @@ from sessions.views.web.pages import Page
 NEWEST = 20
 """Sessions that policies are simulated on at a click."""
 
-OF_A_SESSION = ("tokens_sent", "peak_tokens", "cost_microusd", "in_context", "lost", "needs")
+OF_A_SESSION = ("tokens_sent", "in_context", "lost", "needs")
 """Figures shown per session."""
 
 
@@ -133,7 +134,7 @@ def beside(simulation: Simulation, draft: PolicyVersion) -> dict[str, Any]:
 
     {"sessions": [{id, title, steps, problem, draft, active, recorded}], "tried": [{ref, role,
     cost, in_context, url}]}; the three are figures, or null while missing. `tried` are sums over
-    all sessions, for versions with results for each of them.
+    all sessions, for versions with results for each of them. Costs include reading back.
     """
     rows = list(simulation.results.order_by("pk"))
     found = {(row.session_id, row.version_id): row for row in rows}
@@ -160,7 +161,8 @@ def beside(simulation: Simulation, draft: PolicyVersion) -> dict[str, Any]:
 def _figures(result: SimulationResult | None) -> dict[str, Any] | None:
     if result is None or not result.figures:
         return None
-    return {key: result.figures.get(key) for key in OF_A_SESSION}
+    figures = {key: result.figures.get(key) for key in OF_A_SESSION}
+    return figures | {"charged_microusd": charged_cost(result.figures)}
 
 
 def _tried(simulation: Simulation, draft: PolicyVersion) -> list[dict[str, Any]]:
@@ -204,7 +206,7 @@ def _point(
     return {
         "ref": str(version),
         "role": role,
-        "cost": added["cost_microusd"],
+        "cost": added["charged_microusd"],
         "in_context": added["in_context"],
         "lost": added["lost"],
         "url": reverse("simulation", args=[where]) if role == "tried" else None,

@@ -80,6 +80,12 @@ def test_partial_figures_compare_the_same_sessions(team, monkeypatch):
     assert found[0]["verdict"]["sentence"].startswith("So far, 1 of 2 sessions.")
     assert not found[0]["verdict"]["propose"]
     assert [row["id"] for one in found for row in one["rows"]] == [str(row.pk) for row in rows]
+    # Bars, and the verdict's amounts, are of one measure: the rows add up to it.
+    costs = [row["cost"] for one in found for row in one["rows"]]
+    for place, name in enumerate(("recorded", "active", "draft")):
+        assert sum(cost[place] for cost in costs) == found[-1][name]["charged_microusd"]
+    assert found[-1]["draft"]["charged_microusd"] > found[-1]["draft"]["cost_microusd"]
+    assert found[-1]["recorded"]["charged_microusd"] == found[-1]["recorded"]["cost_microusd"]
 
 
 def test_nothing_is_simulated_twice_and_a_changed_session_is(team, monkeypatch):
@@ -104,14 +110,15 @@ def test_a_changed_setting_has_its_own_effect_and_presets_their_points(team):
     asked = request(team, rows, effects={"steps": eager}, points={"offload-first": other})
     found = lines(DraftFigures(), asked)
     last, effect = found["figures"], found["effect"]
-    saved = last["draft"]["cost_microusd"] - last["active"]["cost_microusd"]
-    assert (effect["path"], effect["cost_microusd"]) == ("steps", saved)
+    saved = last["draft"]["charged_microusd"] - last["active"]["charged_microusd"]
+    assert (effect["path"], effect["charged_microusd"]) == ("steps", saved)
     assert effect["in_context"] == last["draft"]["in_context"] - last["active"]["in_context"]
     recording = recording_of(rows[0])
     figures = figures_of(recording, PRESETS["offload-first"]).figures
     assert found["point"] == {
         "kind": "point", "name": "offload-first",
-        "cost_microusd": figures["cost_microusd"], "in_context": figures["in_context"],
+        "charged_microusd": figures["cost_microusd"] + figures["read_backs_microusd"],
+        "in_context": figures["in_context"],
     }  # fmt: skip
 
 

@@ -8,15 +8,15 @@ import pytest
 
 from sessions.actions.lab.draft_verdicts import draft_verdict
 from sessions.actions.policies.bounds import defaults
-from tests.sessions.lab.test_simulation_verdicts import side
+from tests.sessions.lab.test_simulation_verdicts import recorded, side
 
 
 def judged(draft: dict[str, Any], *, over: bool = True, same: str = "") -> dict[str, Any]:
     steps = {"steps": 10}
     return draft_verdict(
         draft | steps,
-        side() | steps,
-        side(200_000, 0.5),
+        side(read_backs_microusd=10_000) | steps,
+        recorded(200_000, 0.5),
         (4, 4 if over else 9),
         defaults(),
         active_name=same,
@@ -56,6 +56,7 @@ def test_an_unchanged_draft_is_named():
     assert found == {
         "tone": "neutral",
         "sentence": "Same as balanced@4, the active policy. Move a setting to try a change.",
-        "detail": "Recorded: $0.20, 50.0 % recall. Active: $0.10, 80.0 % recall.",
+        "detail": "Recorded: $0.20, 50.0 % recall. "
+        "Active, reading back included: $0.11, 80.0 % recall.",
         "propose": False,
     }

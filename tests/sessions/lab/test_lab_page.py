@@ -65,6 +65,7 @@ def tried(team: Team, draft: PolicyVersion, figures: dict[str, Any] | None) -> S
 FIGURES = {
     "steps": 4, "tokens_sent": 900, "tokens_sent_recorded": 1000, "peak_tokens": 300,
     "window": 200_000, "cost_microusd": 50, "cost_recorded_microusd": 60,
+    "read_backs_microusd": 0,
     "cache_read_share": 0.5, "compactions": 0, "revisions": 1, "read_back_tokens": 0, "needs": 4,
     "in_context": 0.75, "named": 0.0, "retrievable": 0.25, "lost": 0.0, "costliest": None,
     "ms_per_step": 0.1,

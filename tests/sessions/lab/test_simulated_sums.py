@@ -24,6 +24,7 @@ def figures(**given: Any) -> dict[str, Any]:
     return {
         "steps": 10, "tokens_sent": 1_000, "tokens_sent_recorded": 2_000, "peak_tokens": 200,
         "window": 1_000, "cost_microusd": 50, "cost_recorded_microusd": 100,
+        "read_backs_microusd": 0,
         "cache_read_share": 0.5, "compactions": 1, "revisions": 2, "read_back_tokens": 30,
         "needs": 20, "in_context": 1.0, "named": 0.0, "retrievable": 0.0, "lost": 0.0,
         "costliest": None, "ms_per_step": 1.0,
@@ -89,6 +90,17 @@ def test_the_recording_has_what_applies_to_it():
     assert "tokens_sent_recorded" not in answer
 
 
+def test_costs_include_reading_back_which_a_recording_has_paid_for():
+    draft = [figures(read_backs_microusd=25), figures(read_backs_microusd=5)]
+    assert sums(draft)["charged_microusd"] == 130
+    assert against_recorded(draft)["cost"]["median"] == pytest.approx((0.75 + 0.55) / 2)
+    pairs = [(one, figures()) for one in draft]
+    assert against_active(pairs)["cost"]["median"] == pytest.approx((1.5 + 1.1) / 2)
+    assert sums([figures(read_backs_microusd=None)])["charged_microusd"] is None
+    recorded = {"cost_microusd": 50, "peak_tokens": 1, "window": 9}
+    assert sums([recorded])["charged_microusd"] == 50
+
+
 def test_versions_compare_session_by_session():
     active = figures(cost_microusd=100)
     answer = against_active(
@@ -119,7 +131,8 @@ COSTLIEST = {"step": 4, "rewritten": 12_000, "cost_microusd": 9}
     [
         # Half as expensive again: at the most expensive edit.
         ({"cost_microusd": 75, "costliest": COSTLIEST}, [], 0.5, 4, None,
-         "+50 % cost against old@1; the most expensive edit, at step 4, writes 12,000 cached"),
+         "+50 % cost including reading back against old@1; the most expensive edit, at step 4, "
+         "writes 12,000 cached tokens"),
         # 40 % less in context: shown at the first need that was lost, not the first that was only
         # named.
         ({"in_context": 0.6, "lost": 0.4}, LOST, 0.4, 7, "a_7",
@@ -133,7 +146,7 @@ COSTLIEST = {"step": 4, "rewritten": 12_000, "cost_microusd": 9}
         # Neither a need nor an edit explains it: more tokens were sent, which the last step shows
         # in full.
         ({"cost_microusd": 75, "tokens_sent": 1_370}, [], 0.5, 10, None,
-         "+50 % cost against old@1; tokens sent: +37 %."),
+         "+50 % cost including reading back against old@1; tokens sent: +37 %."),
         # Both: the worse one determines the step.
         ({"cost_microusd": 60, "costliest": COSTLIEST, "in_context": 0.6}, LOST, 0.6, 7, "a_7",
          "step 4"),

@@ -13,14 +13,21 @@ def side(cost: int | None = 100_000, recall: float | None = 0.8, **more: Any) ->
     priced = 0 if cost is None else 4
     return {
         "cost_microusd": cost, "priced": priced, "tokens_sent": 1_000, "in_context": recall,
-        "edits_feasible": 0.9, **more,
+        "edits_feasible": 0.9, "cost_recorded_microusd": 200_000, **more,
     }  # fmt: skip
+
+
+def recorded(cost: int | None = 100_000, recall: float | None = 0.8, **more: Any) -> dict[str, Any]:
+    """A recording has no recorded cost beside its own."""
+    found = side(cost, recall, **more)
+    del found["cost_recorded_microusd"]
+    return found
 
 
 def judged(
     draft: dict[str, Any], active: dict[str, Any] | None = None, *, over: bool = True
 ) -> SimulationVerdict:
-    return simulation_verdict(draft, active or side(), side(200_000, 0.5), 4, 5, over=over)
+    return simulation_verdict(draft, active or side(), recorded(200_000, 0.5), 4, 5, over=over)
 
 
 @pytest.mark.parametrize(
@@ -80,14 +87,19 @@ def test_a_draft_is_judged_by_cost_and_recall_against_the_active_version(
 @pytest.mark.parametrize(
     ("again", "active_again", "tone", "sentence"),
     [
-        (2_000, {}, "good", "Better: −10 % cost including reading back"),
+        (2_000, {"read_backs_microusd": 0}, "good", "Better: −10 % cost including reading back"),
         (
             20_000,
             {"read_backs_microusd": 5_000},
             "bad",
             "Worse on both: +2.9 % cost including reading back (−12 % without), −2.0 points",
         ),
-        (12_000, {}, "bad", "Worse: same cost including reading back (−12 % without), −2.0"),
+        (
+            12_000,
+            {"read_backs_microusd": 0},
+            "bad",
+            "Worse: same cost including reading back (−12 % without), −2.0",
+        ),
         (2_000, {"read_backs_microusd": None}, "neutral", "Undecided:"),
     ],
 )
@@ -101,7 +113,7 @@ def test_a_draft_that_costs_less_and_keeps_less_is_judged_with_reading_back(
 def test_the_detail_has_the_amounts_of_the_headline() -> None:
     """The percentage and the dollars are of one figure: the cost including reading back."""
     draft = side(66_000, 0.78, priced=3, read_backs_microusd=6_000)
-    found = simulation_verdict(draft, None, side(priced=3), 4, 4, over=True)
+    found = simulation_verdict(draft, None, recorded(priced=3), 4, 4, over=True)
     assert found.sentence == (
         "Against the recording: better: −28 % cost including reading back (−34 % without), "
         "−2.0 points recall."
@@ -120,7 +132,7 @@ def test_the_detail_has_the_amounts_the_recording_and_the_edits() -> None:
 
 
 def test_the_active_version_is_compared_with_the_recording_alone() -> None:
-    found = simulation_verdict(side(220_000, 0.4), None, side(200_000, 0.5), 4, 4, over=True)
+    found = simulation_verdict(side(220_000, 0.4), None, recorded(200_000, 0.5), 4, 4, over=True)
     assert found.sentence == (
         "Against the recording: worse on both: +10 % cost, −10.0 points recall."
     )

@@ -57,7 +57,7 @@ def test_a_setting_shows_what_it_did_alone_in_the_newest_simulation(browser: Cli
         figures = dict.fromkeys(ADDED, 10) | {
             "cost_microusd": cost, "in_context": recall, "named": 0, "retrievable": 0, "lost": 0,
             "peak_tokens": 1, "window": 10, "cache_read_share": 0.5, "edits_feasible": 1.0,
-            "said_in_context": 1.0, "ms_per_step": 1,
+            "said_in_context": 1.0, "ms_per_step": 1, "cost_recorded_microusd": 1_000,
         }  # fmt: skip
         SimulationResult.objects.create(
             simulation=made, session=session, version=version, state="s", figures=figures

@@ -6,6 +6,7 @@ export type Sums = {
   peak_tokens: number;
   peak_share: Spread | null;
   cost_microusd: number | null;
+  charged_microusd: number | null; // including reading back
   cost_recorded_microusd?: number | null;
   cost_recorded_ttl_microusd?: number | null; // as recorded, with the TTL of the version
   priced: number;
@@ -107,8 +108,7 @@ export type Body = {
 };
 export type Figures = {
   tokens_sent: number;
-  peak_tokens: number;
-  cost_microusd: number | null;
+  charged_microusd: number | null; // cost including reading back
   in_context?: number | null;
   lost?: number | null;
   needs?: number | null;

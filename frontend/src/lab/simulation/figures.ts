@@ -53,7 +53,11 @@ function row(
     name,
     means,
     of: (version) =>
-      of(version) === null ? (key === 'cost_microusd' ? 'unknown' : '–') : show(of(version)!),
+      of(version) === null
+        ? key === 'charged_microusd' || key === 'cost_microusd'
+          ? 'unknown'
+          : '–'
+        : show(of(version)!),
     change(draft, other) {
       const [now, then] = [of(draft), of(other)];
       if (now === null || then === null) return null;
@@ -78,28 +82,6 @@ const measuredCost = (usage: Measured, sums: Sums): string | null =>
     ? bound(usage.cost_at_least) + format.money(sums.cost_microusd)
     : null;
 
-/** The cost with that of reading back; the recording has paid for its own. */
-export function chargedCost({ role, sums }: Version): number | null {
-  const again = role === 'recorded' ? 0 : sums.read_backs_microusd;
-  return sums.cost_microusd === null || again === null || again === undefined
-    ? null
-    : sums.cost_microusd + again;
-}
-
-const charged: Row = {
-  name: 'Cost including reading back',
-  means: 'The cost, and one more call for each step whose needs are not in context',
-  of(version) {
-    const cost = chargedCost(version);
-    return cost === null ? 'unknown' : format.money(cost);
-  },
-  change(draft, other) {
-    const by = ratio(chargedCost(draft), chargedCost(other));
-    return by === null ? null : { text: changeText(by), tone: toned(by) };
-  },
-  measured: measuredCost,
-};
-
 /** The figures of the table, one line each. */
 export const rows: Row[] = [
   {
@@ -107,7 +89,16 @@ export const rows: Row[] = [
     measured: (usage) => bound(usage.tokens_at_least) + format.tokens(usage.tokens),
   },
   row('Highest peak', 'peak_tokens', format.tokens, 'ratio'),
-  charged,
+  {
+    ...row(
+      'Cost including reading back',
+      'charged_microusd',
+      format.money,
+      'ratio',
+      'The cost, and one more call for each step whose needs are not in context',
+    ),
+    measured: measuredCost,
+  },
   {
     ...row(
       'Cost without reading back',

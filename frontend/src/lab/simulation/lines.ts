@@ -6,7 +6,7 @@ export type Sort = 'order' | 'cost' | 'tokens' | 'place';
 
 type Role = Reference['role'];
 export const costChange = (line: SessionLine, role: Role): number | null =>
-  ratio(line.draft?.cost_microusd, line[role]?.cost_microusd);
+  ratio(line.draft?.charged_microusd, line[role]?.charged_microusd);
 export const tokensChange = (line: SessionLine, role: Role): number | null =>
   ratio(line.draft?.tokens_sent, line[role]?.tokens_sent);
 /** Null where one of them needed nothing. */

@@ -18,7 +18,7 @@ export function scatterOf(body: Body, beside: Beside): ScatterProps {
   const bounds =
     body.through === body.total && beside.tried.length
       ? [
-          { name: 'recorded', x: sums?.cost_microusd, y: sums?.in_context },
+          { name: 'recorded', x: sums?.charged_microusd, y: sums?.in_context },
           { name: 'oracle', x: sums?.oracle_microusd, y: 1 },
         ].filter((one) => one.x != null && one.y != null)
       : [];
@@ -30,7 +30,7 @@ export function scatterOf(body: Body, beside: Beside): ScatterProps {
     });
   return {
     title: 'Cost against needs in context',
-    x: { label: 'cost without reading back', unit: 'microusd' },
+    x: { label: 'cost including reading back', unit: 'microusd' },
     y: { label: 'needs in context', unit: 'share' },
     points: [
       ...beside.tried

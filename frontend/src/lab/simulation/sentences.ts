@@ -41,7 +41,7 @@ export function summary(body: Body, beside: Beside): string {
     );
   const spread = spreads?.cost ?? spreads?.tokens ?? null;
   if (spread && spread.n > 1) {
-    const of = spreads?.cost ? 'cost' : 'tokens sent';
+    const of = spreads?.cost ? 'cost including reading back' : 'tokens sent';
     const [middle, low, high] = [spread.median, spread.p10, spread.p90].map((one) =>
       changeText(one - 1),
     );
