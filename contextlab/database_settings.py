@@ -11,6 +11,9 @@ import dj_database_url
 
 from contextlab import environment as env
 
+_POOL_SECONDS = 10
+"""How long a thread waits for a connection of the pool; then it answers 503."""
+
 
 def database(folder: Path) -> dict[str, Any]:
     """Django's settings for DATABASE_URL; without it, for SQLite in a folder."""
@@ -19,8 +22,13 @@ def database(folder: Path) -> dict[str, Any]:
     if made["ENGINE"].endswith("sqlite3"):
         return made | _SQLITE
     made["CONN_HEALTH_CHECKS"] = True
-    if env.flag("DATABASE_POOL"):
-        made.setdefault("OPTIONS", {})["pool"] = True
+    # Without a pool each of up to 64 threads that answer requests has a connection.
+    if most := int(env.number("DATABASE_POOL", 0)):
+        made.setdefault("OPTIONS", {})["pool"] = {
+            "min_size": min(2, most),
+            "max_size": most,
+            "timeout": _POOL_SECONDS,
+        }
     return made
 
 

@@ -6,6 +6,7 @@ from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+LOOPBACK: list[IPv4Network | IPv6Network] = [ip_network("127.0.0.0/8"), ip_network("::1")]
 
 
 def text(name: str, default: str = "") -> str:

@@ -38,6 +38,8 @@ PUBLIC = how_public(
 if _BEHIND_TLS_PROXY:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
     SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = True
+# Whose X-Forwarded-* headers count (contextlab/door/forwarded.py).
+TRUSTED_PROXIES = env.networks("TRUSTED_PROXIES") or env.LOOPBACK
 # Cookies ignore ports: without our own names, any other Django on this machine's localhost would
 # overwrite them.
 SESSION_COOKIE_NAME = "contextlab_session"

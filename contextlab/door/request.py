@@ -14,7 +14,7 @@ from django.conf import settings
 from twisted.internet import reactor
 from twisted.web import http
 
-from contextlab.door import answers
+from contextlab.door import answers, forwarded
 from contextlab.door.callers import credentials_of
 from contextlab.door.gateway import Flow, Headers, below_root
 from contextlab.logs import request_id
@@ -67,6 +67,7 @@ class DoorRequest(WebRequest):
     def gotLength(self, length: int | None) -> None:
         """After the headers: refuse a body whose declared length is too large, and check who sends
         one that is not small."""
+        forwarded.keep_trusted(self.requestHeaders, self.client.host)
         path = below_root(self.channel._path).decode("latin-1")
         if path.startswith(settings.UPLOAD_PATHS):
             self._limit = settings.UPLOAD_LIMIT

@@ -112,9 +112,11 @@ def application(
     providers: Mapping[str, str] = PROVIDERS,
     patience: float = 5.0,
     spool: Path | None = None,
+    root: str = "",
 ) -> Starlette:
     """The proxy in front of `providers`, recording to `server`; a call waits for it at most about
-    `patience` seconds. `spool` is a folder for calls while `server` is away."""
+    `patience` seconds. `spool` is a folder for calls while `server` is away; `root` a path prefix
+    that addresses may have."""
     upstreams = {name: Upstream(url) for name, url in providers.items()}
     kept = Spool(spool) if spool is not None else None
     proxy = Proxy(ProxySessions(server, patience), upstreams, kept)
@@ -128,7 +130,7 @@ def application(
         return await _answer(proxy, request)
 
     routes = [
-        Route("/proxy/{rest:path}", answer, methods=METHODS),
+        *(Route(f"{at}/proxy/{{rest:path}}", answer, methods=METHODS) for at in {root, ""}),
         Route("/healthz", lambda _: JSONResponse({"status": "ok"})),
     ]
     app = Starlette(routes=routes, lifespan=lifespan)

@@ -37,7 +37,8 @@ class Command(BaseCommand):
         from contextlab.proxy.upstream import PROVIDERS
 
         providers = {name: options[name] or url for name, url in PROVIDERS.items()}
-        app = application(server, providers, spool=settings.DATA_DIR / "proxy" / str(port))
+        spool, root = settings.DATA_DIR / "proxy" / str(port), settings.FORCE_SCRIPT_NAME or ""
+        app = application(server, providers, spool=spool, root=root)
         config = uvicorn.Config(app, access_log=False, log_config=None)
         with _listening(host, port) as at, suppress(KeyboardInterrupt):
             self.stdout.write(f"The proxy listens on http://{host}:{port}. Stop it with Ctrl+C.")

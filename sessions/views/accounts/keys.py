@@ -58,7 +58,7 @@ def keys(request: HttpRequest) -> HttpResponse:
         "made": made,
         "may_make": allowed(request, team, "keys"),
         "may_give": allowed(request, team, "members"),
-        "base_url": request.build_absolute_uri("/").rstrip("/"),
+        "base_url": request.build_absolute_uri(reverse("home")).rstrip("/"),
         "name_chars": NAME_CHARS,
         "days": [days for days in DAYS.values() if days],
     }

@@ -255,7 +255,7 @@ def start(request: HttpRequest) -> HttpResponse:
     version = list_version(request)  # before the rows: a change in between is announced again
     newest = Session.objects.for_team(team).order_by("-created").first()
     context = {
-        "base_url": request.build_absolute_uri("/").rstrip("/"),
+        "base_url": request.build_absolute_uri(reverse("home")).rstrip("/"),
         "may_make_keys": allowed(request, team, "keys"),
         **demo_notice(request, team),
         "section": "sessions",
