@@ -32,6 +32,8 @@ COMMANDS = {
     "tail": ("sessions.management.commands.tail", "follow model calls as they happen"),
     "export": ("sessions.management.commands.export", "write a session to a file"),
     "erase": ("sessions.management.commands.erase", "erase data for good, with a receipt"),
+    "retention": ("sessions.management.commands.retention", "for how long a team keeps data"),
+    "hold": ("sessions.management.commands.hold", "keep data from being erased"),
     "login": ("sessions.management.commands.login", "print an address that signs you in once"),
     "token": ("sessions.management.commands.token", "create and revoke API keys"),
     "audit": ("sessions.management.commands.audit", "verify and export the audit log"),
@@ -53,6 +55,7 @@ OF_DJANGO = {
 READ_TABLES = {
     "import", "demo", "worker", "show", "why", "compare", "tail", "export", "token", "login",
     "invite", "simulate", "probe", "verify", "audit", "erase",
+    "retention", "hold",
 }  # fmt: skip
 """Commands that need up-to-date tables: `serve` migrates itself, the others need none."""
 

@@ -10,7 +10,7 @@ from sessions.api.accounts import keys
 from sessions.api.assessments import verdicts
 from sessions.api.budgets import budgets
 from sessions.api.dashboard import dashboards
-from sessions.api.erasure import erasures
+from sessions.api.erasure import erasures, keeping
 from sessions.api.imports import imports, traces
 from sessions.api.ingestion import ingestion
 from sessions.api.ingestion.inspected import inspect_arrivals
@@ -92,6 +92,7 @@ for router in (
     notifications.router,
     ingestion.router,
     erasures.router,
+    keeping.router,
     sessions.last,
 ):
     api.add_router("", router)

@@ -60,17 +60,24 @@ def refuse_held(team: Team, sessions: Iterable[UUID], *, whole_team: bool = Fals
         raise Held(holds[0], 0)
 
 
-def hold(
-    team: Team, kind: Hold.Kind, actor: audit.Actor, reason: str, *,
-    session: UUID | None = None, task: str = "",
-) -> Hold:  # fmt: skip
-    """Put a session, a task or the team on hold."""
+class NothingToHold(ValueError):
+    """Nothing has this name; `str()` says what is missing."""
+
+
+def hold(team: Team, kind: Hold.Kind, value: str, actor: audit.Actor, reason: str) -> Hold:
+    """Put a session (by id or external id), a task (by name) or the team on hold. Raises
+    NothingToHold."""
+    found = Session.objects.named_in(team, value) if kind == Hold.Kind.SESSION else None
+    if kind == Hold.Kind.SESSION and (found is None or found.erasing is not None):
+        raise NothingToHold("There is no session with this id.")
+    if kind == Hold.Kind.TASK and not value:
+        raise NothingToHold("Name the task.")
     with transaction.atomic():
         made = Hold.objects.create(
             team=team,
             kind=kind,
-            session=session,
-            task=task[:300],
+            session=found.pk if found else None,
+            task=value[:300] if kind == Hold.Kind.TASK else "",
             reason=reason[:REASON_CHARS],
             by=actor.name[:150],
         )

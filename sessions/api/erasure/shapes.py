@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 from ninja import Schema
-from pydantic import Field, StrictBool, StrictStr
+from pydantic import Field, StrictBool, StrictInt, StrictStr
 
 Kind = Literal["session", "task", "metadata", "text", "member", "team"]
 
@@ -65,3 +65,64 @@ class ReceiptVerdictOut(Schema):
     stored_again: int
     checked: int
     text: str
+
+
+Days = Annotated[StrictInt, Field(ge=1, le=36_500)]
+Reason = Annotated[StrictStr, Field(min_length=1, max_length=300)]
+
+
+class RetentionIn(Schema):
+    """For how many days to keep content and sessions; null is forever. With `dry_run`, only count
+    what that would erase now."""
+
+    content_days: Days | None
+    session_days: Days | None
+    dry_run: StrictBool = False
+
+
+class RetentionOut(Schema):
+    """For how many days a team keeps content and sessions; null is forever."""
+
+    content_days: int | None
+    session_days: int | None
+
+
+class DueOut(Schema):
+    """What a retention would erase now: sessions whose content goes, sessions that go, bytes of
+    their messages. `held` more stay because of a hold."""
+
+    content: int
+    sessions: int
+    bytes: int
+    held: int
+
+
+class HoldIn(Schema):
+    """What to hold: `value` is a session's id or a task's name; nothing for the team."""
+
+    kind: Literal["session", "task", "team"]
+    value: Annotated[StrictStr, Field(max_length=300)] = ""
+    reason: Reason
+
+
+class ReleaseIn(Schema):
+    """Why a hold ends."""
+
+    reason: Reason
+
+
+class HoldOut(Schema):
+    """A legal hold. `value` is a session's id or a task's name; empty for the team."""
+
+    id: str
+    kind: str
+    value: str
+    reason: str
+    by: str
+    created: str
+
+
+class HoldList(Schema):
+    """The legal holds of a team, oldest first."""
+
+    holds: list[HoldOut]

@@ -163,21 +163,11 @@ def hold(request: HttpRequest) -> HttpResponse:
         return _page(request, team, hold_form=form, status=422)
     given = form.cleaned_data
     kind, value = Hold.Kind(given["kind"]), given["value"].replace("\x00", "")
-    found = Session.objects.named_in(team, value) if kind == Hold.Kind.SESSION else None
-    if kind == Hold.Kind.SESSION and (found is None or found.erasing is not None):
-        form.add_error("value", "There is no session with this id.")
-    elif kind == Hold.Kind.TASK and not value:
-        form.add_error("value", "Name the task.")
-    if not form.is_valid():
+    try:
+        holds.hold(team, kind, value, actor_of(request), given["reason"])
+    except holds.NothingToHold as error:
+        form.add_error("value", str(error))
         return _page(request, team, hold_form=form, status=422)
-    holds.hold(
-        team,
-        kind,
-        actor_of(request),
-        given["reason"],
-        session=found.pk if found else None,
-        task=value if kind == Hold.Kind.TASK else "",
-    )
     messages.success(request, "It is on hold: nothing of it is erased until you release it.")
     return _back(team)
 

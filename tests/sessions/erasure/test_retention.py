@@ -127,7 +127,7 @@ def test_old_sessions_go(program: Program):
 
 def test_a_hold_keeps_it(program: Program):
     session = aged(program, "old", 100)
-    hold(program.team, Hold.Kind.SESSION, COMMAND, "a lawsuit", session=session.pk)
+    hold(program.team, Hold.Kind.SESSION, str(session.pk), COMMAND, "a lawsuit")
     due = retention.due(program.team, 1, 90, timezone.now())
     assert (due.sessions, due.content, due.held) == ([], [], 1)
     sweep(program, 1, 90)

@@ -163,9 +163,8 @@ def test_a_whole_team(program: Program, stranger: Program):
 @pytest.mark.parametrize("kind", Hold.Kind.values)
 def test_a_hold_forbids_it_until_it_is_released(program: Program, kind: str):
     session = talk(program, "run", task="ferry")
-    of = {"session": session.pk} if kind == "session" else {}
-    of |= {"task": "ferry"} if kind == "task" else {}
-    made = hold(program.team, Hold.Kind(kind), COMMAND, "a lawsuit", **of)
+    value = {"session": str(session.pk), "task": "ferry", "team": ""}[kind]
+    made = hold(program.team, Hold.Kind(kind), value, COMMAND, "a lawsuit")
     for wanted in ({"kind": "task", "value": "ferry"}, {"kind": "team", "value": "ours"}):
         said = assert_problem(eraser(program).ask("POST", "/erasures", wanted), 409)
         assert "a lawsuit" in said["detail"]
@@ -180,7 +179,7 @@ def test_a_hold_forbids_it_until_it_is_released(program: Program, kind: str):
 def test_a_hold_on_a_session_includes_its_sub_agents(program: Program):
     session = talk(program, "run")
     program.ask("PUT", "/sessions/child", {"parent": "run"})
-    hold(program.team, Hold.Kind.SESSION, COMMAND, "a lawsuit", session=session.pk)
+    hold(program.team, Hold.Kind.SESSION, str(session.pk), COMMAND, "a lawsuit")
     rule = ErasureRule(Kind.SESSION, "child")
     with pytest.raises(Held):
         begin(program.team, rule, sessions_of(program.team, rule), COMMAND)

@@ -56,6 +56,8 @@ AT_LARGE = {route for route in PAGES if "<" not in route} - IN_BODY | {
     "api/v1/notifications/channels",
     "api/v1/notifications/rules",
     "api/v1/erasures",
+    "api/v1/retention",
+    "api/v1/holds",
 }
 """These name nothing, and show everybody their own."""
 
@@ -116,6 +118,9 @@ NEEDS: dict[tuple[str, str], Right | None] = {
     ("DELETE", SESSION): "erase",
     ("POST", "api/v1/erasures"): "erase",
     ("POST", "api/v1/erasures/<uuidstr:erasure_id>/verify"): "erase",
+    ("PUT", "api/v1/retention"): "erase",
+    ("POST", "api/v1/holds"): "erase",
+    ("POST", "api/v1/holds/<uuidstr:hold_id>/release"): "erase",
     ("POST", "api/v1/simulations"): "write",
     ("POST", "api/v1/tunings"): "write",
     ("POST", "api/v1/tunings/<uuidstr:tuning_id>/cancel"): "write",
@@ -149,6 +154,9 @@ BODIES: dict[str, Any] = {
     "tunings": {"base": "offload-first", "sessions": {"by": "query"}},
     "reviews": {"session": "run", "run": "managed", "revision": 1},
     "erasures": {"kind": "session", "value": "run"},
+    "retention": {"content_days": 30, "session_days": None},
+    "holds": {"kind": "session", "value": "run", "reason": "a lawsuit"},
+    "release": {"reason": "settled"},
     "simulations": {
         "policy": "offload-first",
         "sessions": {"by": "query"},

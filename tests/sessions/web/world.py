@@ -171,7 +171,7 @@ def erasing(program: Program) -> dict[str, Any]:
         receipt=receipts.canonical(receipts.make(made, [], 0, timezone.now())),
         finished=timezone.now(),
     )
-    hold = holds.hold(program.team, Hold.Kind.TASK, actor, "a lawsuit", task="another")
+    hold = holds.hold(program.team, Hold.Kind.TASK, "another", actor, "a lawsuit")
     return {"erasure_id": made.pk, "hold_id": hold.pk}
 
 

@@ -1,0 +1,65 @@
+"""`contextlab retention`: for how long a team keeps data."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, ArgumentTypeError
+from typing import Any
+
+from django.core.management.base import BaseCommand
+from django.utils import timezone
+
+from sessions.actions.accounts import audit
+from sessions.actions.erasure import retention
+from sessions.management.named import find_team
+from sessions.models import Retention
+
+FOREVER, MOST_DAYS = 0, 36_500
+
+
+def days(text: str) -> int:
+    """A number of days, or FOREVER. Raises ArgumentTypeError."""
+    if text == "forever":
+        return FOREVER
+    if text.isascii() and text.isdecimal() and 1 <= int(text) <= MOST_DAYS:
+        return int(text)
+    raise ArgumentTypeError(f"{text!r} is no number of days from 1 to {MOST_DAYS:,}, nor “forever”")
+
+
+class Command(BaseCommand):
+    help = (
+        "Print for how many days a team keeps content and sessions, or change it. The server "
+        "erases what is older within a minute, and every day."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument(
+            "--content", type=days, metavar="DAYS", help="texts, summaries, boards; or “forever”"
+        )
+        parser.add_argument(
+            "--sessions", type=days, metavar="DAYS", help="everything of sessions; or “forever”"
+        )
+        parser.add_argument("--team", default=None, help="team slug (default: the local team)")
+        parser.add_argument(
+            "--dry-run", action="store_true", help="only count what would be erased now"
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        team = find_team(options["team"])
+        row = Retention.objects.filter(team=team).first() or Retention()
+        given = options["content"], options["sessions"]
+        kept = _kept(given[0], row.content_days), _kept(given[1], row.session_days)
+        if given != (None, None):
+            found = retention.due(team, *kept, timezone.now())
+            held = f"; {found.held:,} more are on hold" if found.held else ""
+            self.stdout.write(
+                f"Older than that now: the content of {len(found.content):,} sessions and "
+                f"{len(found.sessions):,} whole sessions, {found.bytes:,} bytes of messages{held}."
+            )
+            if not options["dry_run"]:
+                retention.change(team, *kept, audit.COMMAND)
+        for name, many in zip(("Content", "Sessions"), kept, strict=True):
+            self.stdout.write(f"{name}: {f'{many:,} days' if many else 'forever'}")
+
+
+def _kept(given: int | None, before: int | None) -> int | None:
+    return before if given is None else given or None
