@@ -46,6 +46,8 @@ class AsyncSession:
     share = _awaited(Session.share)
     subscribe = _awaited(Session.subscribe)
     search_memory = _awaited(Session.search_memory)
+    why = _awaited(Session.why)
+    verdict = _awaited(Session.verdict)
     finish = _awaited(Session.finish)
 
 

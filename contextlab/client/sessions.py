@@ -252,6 +252,17 @@ class Session:
         query = {"q": q, "task": task, "limit": limit}
         return list(self._server.request("GET", "memory", query=query)["found"])
 
+    def why(self, text: str, **fields: Any) -> dict[str, Any]:
+        """Where the model first saw a text, what removed it, when it was needed and what that cost,
+        with the answer in `sentence`. `fields`: run, step, policies (True simulates policies)."""
+        query = {"text": text, **fields}
+        return self._server.request("GET", f"{self._address}/why", query=query)
+
+    def verdict(self) -> dict[str, Any]:
+        """What the session cost, how much of that could be avoided, and what it lost. `sentence` is
+        None while it goes on, or before it is assessed."""
+        return self._server.request("GET", f"{self._address}/verdict")
+
     def finish(self, outcome: str) -> None:
         """Report the outcome: succeeded, failed or abandoned."""
         self._server.request("PUT", f"sessions/{path(self.external_id)}", {"outcome": outcome})

@@ -234,6 +234,26 @@ export class Session {
     return (await this.server.request('GET', 'memory', { query: { q, ...query } })).found;
   }
 
+  /**
+   * Where the model first saw a text, what removed it, when it was needed and what that cost, with
+   * the answer in `sentence`. `policies: true` simulates policies.
+   */
+  async why(
+    text: string,
+    query: { run?: string; step?: number; policies?: boolean } = {},
+  ): Promise<Schemas['WhyOut']> {
+    const address = 'sessions/{session_id}/why';
+    return this.server.request('GET', address, { path: this.#path, query: { text, ...query } });
+  }
+
+  /**
+   * What the session cost, how much of that could be avoided, and what it lost. `sentence` is null
+   * while it goes on, or before it is assessed.
+   */
+  async verdict(): Promise<Schemas['VerdictOut']> {
+    return this.server.request('GET', 'sessions/{session_id}/verdict', { path: this.#path });
+  }
+
   /** Report the outcome. */
   async finish(outcome: NonNullable<SessionFields['outcome']>): Promise<void> {
     const path = { session_id: this.externalId };

@@ -23,6 +23,8 @@ await run({
       version: shared.version,
       found: (await session.searchMemory('kelp port', { task: 'kelp' })).map((hit) => hit.text),
       subscribed: (await session.subscribe('task', 'kelp')).value,
+      why: await session.why('8417'),
+      verdict: await session.verdict(),
       missing: await session.readBackResult({ id: 't1', input: {} }),
       wrong: await session.readBackResult({ id: 't2', input: { ref: 'm99.0' } }),
     };

@@ -56,7 +56,7 @@ def memory(
 
 _AS_THEY_ARE = (
     *("kind", "text", "score", "stale", "untrusted", "agent", "task"),
-    *("message", "note", "share"),
+    *("message", "note", "share", "demo"),
 )
 
 

@@ -145,7 +145,8 @@ class SubscriptionList(Schema):
 
 class RememberedOut(Schema):
     """A search hit: `kind` is that of a note, or summary for a share. `session` and `message` are
-    its source, `board` its board; `untrusted` means not verified."""
+    its source, `board` its board; `untrusted` means not verified, `demo` that a demo session left
+    it."""
 
     kind: str
     text: str
@@ -160,6 +161,7 @@ class RememberedOut(Schema):
     note: int | None
     share: int | None
     created: str
+    demo: bool
 
 
 class MemoryOut(Schema):

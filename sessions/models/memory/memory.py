@@ -30,7 +30,8 @@ EXCERPT = 600
 class Remembered:
     """A search hit: a note or a shared summary, with its source.
 
-    `score` is above 0, higher is better; `stale` says why it may no longer hold.
+    `score` is above 0, higher is better; `stale` says why it may no longer hold; `demo` marks what
+    a demo session left.
     """
 
     kind: str
@@ -46,6 +47,7 @@ class Remembered:
     note: int | None
     share: int | None
     created: datetime
+    demo: bool
 
 
 def with_demo(boards: QuerySet[Board]) -> QuerySet[Board]:
@@ -89,8 +91,12 @@ def search(
     if task:
         notes = notes.filter(Q(board__kind=Board.Kind.TASK, board__name=task) | Q(task=task))
         shares = shares.filter(task=task)
-    found = [_of_note(row) for row in _holding(notes.select_related("board"), "text", wanted)]
-    found += [_of_share(row) for row in _holding(shares, "summary", wanted)]
+    found = [
+        _of_note(row) for row in _holding(notes.select_related("board", "session"), "text", wanted)
+    ]
+    found += [
+        _of_share(row) for row in _holding(shares.select_related("session"), "summary", wanted)
+    ]
     return _ranked(found, wanted, query)[:limit]
 
 
@@ -105,6 +111,7 @@ def _of_note(row: Note) -> Remembered:
     return Remembered(
         row.kind, row.text, 0, row.stale, row.untrusted, row.agent, row.task,
         (row.board.kind, row.board.name), row.session_id, row.message, row.pk, None, row.created,
+        row.session is not None and row.session.demo,
     )  # fmt: skip
 
 
@@ -113,6 +120,7 @@ def _of_share(row: Share) -> Remembered:
     return Remembered(
         "summary", row.summary, 0, "", True, row.agent, row.task,
         (str(kind), str(name)), row.session_id, None, None, row.pk, row.created,
+        row.session.demo,
     )  # fmt: skip
 
 

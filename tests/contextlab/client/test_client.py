@@ -63,6 +63,19 @@ def test_a_board_a_share_and_a_search(lab: ContextLab):
     assert found[0]["text"] == "Kelp stands at port 8417."
 
 
+def test_why_a_text_was_forgotten_and_what_a_session_came_to(lab: ContextLab):
+    session = lab.session("asked", model="claude-sonnet-5")
+    session.append({"role": "user", "content": "port 8417\nhost kelp"})
+    session.append({"role": "assistant", "content": "Noted."})
+    found = session.why("8417", policies=True)
+    assert (found["text"], found["seen"][0]["entry"], found["removed"]) == ("8417", "1", None)
+    assert "balanced@1" in [one["policy"] for one in found["policies"]]
+    assert session.why("never said")["seen"] == []
+    with pytest.raises(Refused, match="^404: "):
+        session.why("8417", run="nowhere")
+    assert session.verdict()["sentence"] is None, "it goes on"
+
+
 def answers(body: dict[str, Any]) -> Answer:
     """Reads a file first, then says that it is done."""
     last = body["messages"][-1]["content"]

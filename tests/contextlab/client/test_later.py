@@ -21,6 +21,8 @@ def test_an_asynchronous_agent_appends_and_gets_its_context(lab: ContextLab) -> 
             reply = {"role": "assistant", "content": [{"type": "text", "text": "ok"}], "id": "m"}
             await session.answer(reply, context)
             assert await session.read_back("m1.0") == "port 8417"
+            assert (await session.why("8417"))["seen"][0]["entry"] == "1"
+            assert (await session.verdict())["lost"] == []
             await session.finish("succeeded")
 
     asyncio.run(talk())

@@ -117,6 +117,9 @@ def test_memory_is_searched_by_words_and_by_a_board(
     assert {row["kind"] for row in by_board} == {"task", "summary"}
     assert stranger.get("/memory?q=cookie")["found"] == []
     assert program.get("/memory") == {"query": [], "found": []}
+    Session.objects.update(demo=True)
+    both = program.get("/memory?session=run")["found"]
+    assert [row["demo"] for row in (*by_board, *both)] == [False, False, True, True]
     assert stranger.ask("GET", "/memory?session=run").status_code == 422
 
 

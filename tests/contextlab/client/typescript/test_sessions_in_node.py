@@ -33,6 +33,9 @@ def test_a_session_by_itself(lab: ContextLab, node: Programs) -> None:
     assert [len(messages) for messages in seen["steps"]] == [1, 2]
     assert seen["context"]["model"] == "claude-sonnet-5"
     assert "tools" not in seen["context"]
+    why, verdict = seen["why"], seen["verdict"]
+    assert (why["text"], why["run"], why["sentence"] != "") == ("8417", "recorded", True)
+    assert (why["seen"][0]["entry"], verdict["sentence"]) == ("1", None)
     assert seen["missing"]["is_error"] and "ref is missing" in str(seen["missing"])
     assert seen["wrong"]["is_error"] and seen["wrong"]["tool_use_id"] == "t2"
     stored = lab.request("GET", "sessions/ts%2Frun%201/messages")["messages"]
