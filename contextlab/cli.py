@@ -35,6 +35,7 @@ COMMANDS = {
     "retention": ("sessions.management.commands.retention", "for how long a team keeps data"),
     "hold": ("sessions.management.commands.hold", "keep data from being erased"),
     "login": ("sessions.management.commands.login", "print an address that signs you in once"),
+    "reset": ("sessions.management.commands.reset", "print a link to set a new password"),
     "token": ("sessions.management.commands.token", "create and revoke API keys"),
     "audit": ("sessions.management.commands.audit", "verify and export the audit log"),
     "invite": ("sessions.management.commands.invite", "invite someone to a team"),
@@ -54,7 +55,7 @@ OF_DJANGO = {
 
 READ_TABLES = {
     "import", "demo", "worker", "show", "why", "compare", "tail", "export", "token", "login",
-    "invite", "simulate", "probe", "verify", "audit", "erase",
+    "invite", "reset", "simulate", "probe", "verify", "audit", "erase",
     "retention", "hold",
 }  # fmt: skip
 """Commands that need up-to-date tables: `serve` migrates itself, the others need none."""

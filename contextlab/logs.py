@@ -21,7 +21,7 @@ _Exception = (
 
 # Addresses that grant access: Django logs the path of each request that it refuses.
 _SECRET = re.compile(
-    r"((?:/|%2F)(?:login|invitations)(?:/|%2F))(?:(?!%2F)[^\s/?&\"'])+", re.IGNORECASE
+    r"((?:/|%2F)(?:login|invitations)(?:/|%2F))[^\s?&\"']+?(?=/?(?:[\s?&\"']|$))", re.IGNORECASE
 )
 
 

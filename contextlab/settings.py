@@ -7,11 +7,11 @@ import os
 import sys
 from typing import Any
 
+from contextlab import account_settings, log_settings
 from contextlab import environment as env
-from contextlab import log_settings
+from contextlab.account_settings import *  # noqa: F403
 from contextlab.database_settings import database
 from contextlab.exposure import how_public
-from contextlab.sign_on_settings import APPS as SIGN_ON_APPS
 from contextlab.sign_on_settings import sign_on
 
 BASE_DIR = env.ROOT
@@ -108,6 +108,7 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "csp",
     "django_vite",
+    *account_settings.APPS,
 ]
 # Django's own; API requests with a key skip each of them.
 MIDDLEWARE = [
@@ -122,17 +123,15 @@ MIDDLEWARE = [
     "sessions.views.web.browsers.Messages",
     "sessions.views.accounts.door.SignedIn",
     "sessions.views.accounts.preferences.Preferred",
+    "allauth.account.middleware.AccountMiddleware",
 ]
-# --- single sign-on ---------------------------------------------------------------------------
-# allauth is loaded, and has tables, only where it is configured.
+# --- sign-in ----------------------------------------------------------------------------------
 SIGN_ON = sign_on()
 if SIGN_ON:
-    INSTALLED_APPS += SIGN_ON_APPS
-    MIDDLEWARE += ["allauth.account.middleware.AccountMiddleware"]
+    INSTALLED_APPS += account_settings.WITH_PROVIDER
     SOCIALACCOUNT_ADAPTER = "contextlab.single_sign_on.Adapter"
     SOCIALACCOUNT_PROVIDERS = SIGN_ON.providers
     SOCIALACCOUNT_LOGIN_ON_GET = True  # form-action would refuse to lead to the provider
-    ACCOUNT_EMAIL_VERIFICATION = "none"
 # Keys of a person with access by single sign-on lapse so long after the last sign-in; 0: never.
 SIGN_ON_KEY_DAYS = int(env.number("OIDC_KEY_DAYS", 30))
 

@@ -12,12 +12,6 @@ PROVIDER = "sso"
 """The provider's name in our addresses: /oidc/sso/login/callback/ is what it must know."""
 ROLES = ("viewer", "reviewer", "editor", "owner")
 """From the least."""
-APPS = (
-    "allauth",
-    "allauth.account",
-    "allauth.socialaccount",
-    "allauth.socialaccount.providers.openid_connect",
-)
 
 
 class SignOn(NamedTuple):
@@ -48,9 +42,9 @@ def sign_on() -> SignOn | None:
         raise ValueError(
             "CONTEXTLAB_OIDC_URL needs CONTEXTLAB_OIDC_CLIENT_ID and CONTEXTLAB_OIDC_CLIENT_SECRET"
         )
-    if find_spec("allauth") is None:
+    if find_spec("oauthlib") is None:
         raise ValueError(
-            "CONTEXTLAB_OIDC_URL needs django-allauth: install it with pip install "
+            "CONTEXTLAB_OIDC_URL needs more of django-allauth: install it with pip install "
             "'contextlab[sso]'"
         )
     domains, groups = _given("OIDC_DOMAINS"), _given("OIDC_GROUPS")

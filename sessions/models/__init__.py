@@ -1,6 +1,6 @@
 """Database models, one module per concept."""
 
-from sessions.models.accounts.accounts import LoginAddress, LoginFailure
+from sessions.models.accounts.accounts import Attempts, LoginAddress
 from sessions.models.accounts.audit import AuditEntry
 from sessions.models.accounts.keys import Answer, Key
 from sessions.models.accounts.preferences import Preferences
@@ -43,6 +43,7 @@ from sessions.models.search.saved_searches import SavedSearch
 from sessions.models.tools.graphs import Retry, ToolGraph
 
 __all__ = [
+    "Attempts",
     "Note",
     "Answer",
     "Approval",
@@ -71,7 +72,6 @@ __all__ = [
     "Job",
     "Key",
     "LoginAddress",
-    "LoginFailure",
     "Membership",
     "Message",
     "ModelCall",

@@ -38,7 +38,7 @@ def browser(user: User | None = None) -> Client:
 
 def sign_in(client: Client, name: str, password: str = PASSWORD, **more: Any) -> HttpResponse:
     """Submit the sign-in form."""
-    return client.post("/login/", {"name": name, "password": password, **more})
+    return client.post("/login/", {"login": name, "password": password, **more})
 
 
 def shown(response: HttpResponse, status: int = 200) -> Page:

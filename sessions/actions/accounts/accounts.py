@@ -10,6 +10,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
 
 from sessions.actions.accounts import audit
+from sessions.actions.accounts.emails import store_email
 from sessions.actions.accounts.reserved import is_reserved
 
 
@@ -62,26 +63,19 @@ def add_account(user: User) -> None:
     try:
         with transaction.atomic():
             user.save(force_insert=True)
+            store_email(user, user.email)
     except IntegrityError:  # lost a race
         raise ValidationError({"name": ["This name is taken. Choose another."]}) from None
-
-
-def change_password(user: User, password: str, actor: audit.Actor) -> None:
-    """Change the password, which ends all browser sessions of the user. Raises ValidationError."""
-    validate_password(password, user)
-    user.set_password(password)
-    with transaction.atomic():
-        user.save(update_fields=["password"])
-        audit.note_for(user, actor, "password.changed", user)
 
 
 @transaction.atomic
 def change_profile(user: User, name: str, email: str, actor: audit.Actor) -> None:
     """Change name and email address, both already checked."""
     before = User.objects.get(pk=user.pk)
-    user.username, user.email = name, email
-    user.save(update_fields=["username", "email"])
+    user.username = name
+    user.save(update_fields=["username"])
     if before.username != name:
         audit.note_for(user, actor, "name.changed", user, before=before.username)
-    if before.email != email:
+    if before.email.lower() != email.lower():
+        store_email(user, email)
         audit.note_for(user, actor, "email.changed", user)

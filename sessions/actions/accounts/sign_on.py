@@ -17,6 +17,7 @@ from django.utils import timezone
 
 from sessions.actions.accounts import audit, members
 from sessions.actions.accounts.accounts import check_email, check_name
+from sessions.actions.accounts.emails import store_email
 from sessions.actions.accounts.teams import team_called
 from sessions.models import Membership, Team
 
@@ -105,9 +106,9 @@ def _new_account(claims: Mapping[str, Any]) -> User:
     except ValidationError:
         email = ""
     wanted = claims.get("preferred_username") or claims.get("email") or claims.get("name")
-    return User.objects.create(
-        username=_free_name(str(wanted or "")), email=email, password=make_password(None)
-    )
+    user = User.objects.create(username=_free_name(str(wanted or "")), password=make_password(None))
+    store_email(user, email, verified=True)
+    return user
 
 
 def _verified_email(claims: Mapping[str, Any]) -> str:

@@ -1,29 +1,25 @@
-"""Failed sign-in attempts, kept for rate limiting."""
+"""Counts of sign-in attempts, and the printed address."""
 
 from __future__ import annotations
 
 from django.db import models
 
 
-class LoginFailure(models.Model):
-    """A sign-in attempt that failed or is still in progress; kept for 15 minutes.
+class Attempts(models.Model):
+    """The table of Django's cache, which allauth counts attempts in; only Django writes it.
 
-    `name` is a keyed hash of the user name meant, or of what was typed, because people type
-    passwords there. `source` is an address, or a browser in which the account has signed in before.
+    `cache_key` is a keyed hash, because people type passwords into the field for names.
     """
 
-    name = models.CharField(max_length=64)
-    source = models.CharField(max_length=45)
-    at = models.DateTimeField(auto_now_add=True)
+    cache_key = models.CharField(primary_key=True, max_length=255)
+    value = models.TextField()
+    expires = models.DateTimeField(db_index=True)
 
     class Meta:
-        indexes = [
-            models.Index(fields=["name", "at"], name="login_failures_of_name"),
-            models.Index(fields=["source", "at"], name="login_failures_from"),
-        ]
+        verbose_name_plural = "attempts"
 
     def __str__(self) -> str:
-        return f"a failed login at {self.at}"
+        return f"attempts until {self.expires}"
 
 
 class LoginAddress(models.Model):

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from allauth.account.internal.flows.email_verification import send_verification_email_to_address
+from allauth.account.internal.flows.password_change import finalize_password_change
+from allauth.account.models import EmailAddress
+from django.conf import settings
 from django.contrib import messages
-from django.contrib.auth import update_session_auth_hash
 from django.contrib.auth.models import User
 from django.core.exceptions import BadRequest
 from django.db.models import Count, OuterRef, Subquery
@@ -16,10 +19,10 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
-from sessions.access import CHOSEN_TEAM, actor_of, ip_of, teams_of
+from sessions.access import CHOSEN_TEAM, actor_of, teams_of
 from sessions.actions.accounts import members
-from sessions.actions.accounts.accounts import change_password, change_profile
-from sessions.actions.accounts.logins import TooMany, own_browser, person_of
+from sessions.actions.accounts.accounts import change_profile
+from sessions.actions.accounts.emails import unconfirmed, waiting_email
 from sessions.actions.accounts.preferences import prefer
 from sessions.actions.accounts.sign_on import signs_on
 from sessions.actions.accounts.teams import make_team
@@ -57,9 +60,24 @@ def _profile(request: HttpRequest, person: User) -> HttpResponse:
         # The page shows the user's name: reload the stored one instead of the rejected input.
         person.refresh_from_db()
         return _shown(request, status=422, profile=given)
-    name, email = given.cleaned_data["name"], given.cleaned_data["email"]
-    change_profile(person, name, email, actor_of(request))
-    return _saved(request, "Name and email saved.")
+    name, email = given.cleaned_data["name"], given.cleaned_data["email"].lower()
+    if not email or email == person.email.lower() or not settings.EMAIL_HOST:
+        change_profile(person, name, email, actor_of(request))
+        return _saved(request, "Name and email saved.")
+    person.refresh_from_db()
+    change_profile(person, name, person.email, actor_of(request))
+    return _confirm(request, person, waiting_email(person, email))
+
+
+def _confirm(
+    request: HttpRequest, person: User, address: EmailAddress | None = None
+) -> HttpResponse:
+    address = address or unconfirmed(person)
+    if address is None or not settings.EMAIL_HOST:
+        raise BadRequest("nothing to confirm")
+    if not send_verification_email_to_address(request, address):
+        return _saved(request, f"A link was sent to {address.email} a few minutes ago.")
+    return _saved(request, f"Open the link that was sent to {address.email} to confirm it.")
 
 
 def _password(request: HttpRequest, person: User) -> HttpResponse:
@@ -68,19 +86,8 @@ def _password(request: HttpRequest, person: User) -> HttpResponse:
     given = NewPassword(person, request.POST)
     if not given.is_valid():
         return _shown(request, status=422, password=given)
-    if "current" in given.fields:
-        current = given.cleaned_data["current"]
-        try:
-            found = person_of(person.username, current, ip_of(request), own_browser(person))
-            right = found == person
-            wrong = "" if right else "This is not your current password. Try again."
-        except TooMany:
-            wrong = "Too many failed attempts. Try again in 15 minutes."
-        if wrong:
-            given.add_error("current", wrong)
-            return _shown(request, status=422, password=given)
-    change_password(person, given.cleaned_data["password"], actor_of(request))
-    update_session_auth_hash(request, person)
+    given.save()
+    finalize_password_change(request, person)
     return _saved(request, "Password changed. Your other browsers are signed out.")
 
 
@@ -113,6 +120,7 @@ def _team(request: HttpRequest, person: User) -> HttpResponse:
 
 ACTS: dict[str, Callable[[HttpRequest, User], HttpResponse]] = {
     "profile": _profile,
+    "confirm": _confirm,
     "password": _password,
     "preferences": _preferences,
     "keyboard": _keyboard,
@@ -153,6 +161,8 @@ def _shown(request: HttpRequest, status: int = 200, **given: Any) -> HttpRespons
         "preferences": PreferencesForm(row=Preferences.objects.filter(user=person).first()),
         "team_form": TeamName(auto_id="team-%s"),
         "signs_on": signs_on(person),
+        "unconfirmed": unconfirmed(person),
+        "mails": bool(settings.EMAIL_HOST),
         "mine": mine.annotate(key_count=counted),
         "keys_off": request.COOKIES.get(KEYS_COOKIE) == "off",
     }

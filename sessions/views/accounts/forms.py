@@ -4,16 +4,30 @@ from __future__ import annotations
 
 from typing import Any
 
+from allauth.account.adapter import get_adapter
+from allauth.account.forms import (
+    ChangePasswordForm,
+    LoginForm,
+    ResetPasswordForm,
+    ResetPasswordKeyForm,
+    default_token_generator,
+)
+from allauth.account.internal.flows.password_reset import request_password_reset
+from allauth.account.internal.userkit import filter_users_by_email
 from django import forms
 from django.contrib.auth.models import User
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
+from django.http import HttpRequest
 
 from sessions.actions.accounts.accounts import check_email, check_name
+from sessions.actions.accounts.logins import username_of
+from sessions.actions.accounts.sign_on import signs_on
 from sessions.actions.accounts.teams import LOCAL_USER
 from sessions.models import Membership
+from sessions.views.accounts.adapter import later
 
-NAME_CHARS, TEAM_CHARS, PASSWORD_CHARS = 150, 100, 1000
+NAME_CHARS, TEAM_CHARS, PASSWORD_CHARS, EMAIL_CHARS = 150, 100, 1000, 254
 PASSWORDS = (
     "At least 8 characters: not a common password, not only digits, not similar to your name."
 )
@@ -30,43 +44,26 @@ def _password(label: str, autocomplete: str) -> forms.CharField:
     return forms.CharField(label=label, strip=False, max_length=PASSWORD_CHARS, widget=shown)
 
 
-class Login(forms.Form):
+class Login(LoginForm):
     """A name or email address, and the password."""
-
-    name = forms.CharField(
-        label="Name or email",
-        max_length=254,
-        widget=forms.TextInput(attrs={"autocomplete": "username", "autocapitalize": "none"}),
-    )
-    password = _password("Password", "current-password")
-
-
-class _Twice(forms.Form):
-    """A new password, typed twice, for `person`."""
-
-    password = _password("Password", "new-password")
-    again = _password("Repeat password", "new-password")
 
     def __init__(self, *args: Any, **given: Any) -> None:
         super().__init__(*args, **given)
-        self.fields["password"].help_text = PASSWORDS
+        self.fields["login"].label = "Name or email"
+        self.fields["login"].max_length = EMAIL_CHARS
+        self.fields["login"].widget.attrs = {"autocomplete": "username", "autocapitalize": "none"}
+        _plain(self.fields["password"], "Password")
 
-    def person(self) -> User:
-        """The user whose name and email the password must not resemble."""
-        raise NotImplementedError
+    def user_credentials(self) -> dict[str, str]:
+        """The account's name instead of its email address: an address takes as many hashes as a
+        name, and an unknown one as many as a known one."""
+        given = self.cleaned_data
+        return {"username": username_of(given["login"]), "password": given["password"]}
 
-    def clean(self) -> dict[str, Any]:
-        """Check that both passwords match and pass Django's validators."""
-        given = super().clean() or {}
-        first, second = given.get("password"), given.get("again")
-        if first and second and first != second:
-            self.add_error("again", "The passwords do not match.")
-        elif first:
-            try:
-                validate_password(first, self.person())
-            except ValidationError as error:
-                self.add_error("password", error)
-        return given
+
+def _plain(field: Any, label: str, help_text: str = "") -> None:
+    field.label, field.help_text, field.max_length = label, help_text, PASSWORD_CHARS
+    field.widget.attrs.pop("placeholder", None)
 
 
 class _Named(forms.Form):
@@ -82,7 +79,7 @@ class _Named(forms.Form):
     email = forms.EmailField(
         label="Email (optional)",
         required=False,
-        help_text="Can be used to sign in, too. No mail is sent.",
+        help_text="To sign in, and to reset a forgotten password.",
     )
 
     def clean_name(self) -> str:
@@ -94,15 +91,31 @@ class _Named(forms.Form):
         return check_email(self.cleaned_data["email"], self.own)
 
 
-class NewAccount(_Named, _Twice):
+class NewAccount(_Named):
     """A new account, created from an invitation."""
 
+    password = _password("Password", "new-password")
+    again = _password("Repeat password", "new-password")
     field_order = ["name", "email", "password", "again"]
 
-    def person(self) -> User:
-        """The account that would be created."""
-        given = self.cleaned_data
-        return User(username=given.get("name", ""), email=given.get("email", ""))
+    def __init__(self, *args: Any, **given: Any) -> None:
+        super().__init__(*args, **given)
+        self.fields["password"].help_text = PASSWORDS
+
+    def clean(self) -> dict[str, Any]:
+        """Check that both passwords match and pass Django's validators."""
+        given = super().clean() or {}
+        first, second = given.get("password"), given.get("again")
+        if first and second and first != second:
+            self.add_error("again", "The passwords do not match.")
+        elif first:
+            try:
+                validate_password(
+                    first, User(username=given.get("name", ""), email=given.get("email", ""))
+                )
+            except ValidationError as error:
+                self.add_error("password", error)
+        return given
 
 
 class Profile(_Named):
@@ -119,22 +132,61 @@ class Profile(_Named):
             ].help_text = "The printed sign-in URL signs in the user with this name."
 
 
-class NewPassword(_Twice):
+class NewPassword(ChangePasswordForm):
     """A new password; asks for the current one if there is one."""
 
-    current = _password("Current password", "current-password")
-    field_order = ["current", "password", "again"]
+    def __init__(self, user: User, data: Any = None) -> None:
+        super().__init__(user=user, data=data, auto_id="password-%s")
+        _name_new(self.fields)
+        _plain(self.fields["oldpassword"], "Current password")
+        if not user.has_usable_password():
+            del self.fields["oldpassword"]
 
-    def __init__(self, own: User, data: Any = None) -> None:
-        self.own = own
-        super().__init__(data, auto_id="password-%s")
-        self.fields["password"].label = "New password"
-        if not own.has_usable_password():
-            del self.fields["current"]
+    def clean_oldpassword(self) -> str:
+        """Check the current password, as often as at sign-in."""
+        given: str = self.cleaned_data["oldpassword"]
+        adapter = get_adapter()
+        if not adapter.reauthenticate(self.user, given):
+            raise adapter.validation_error("incorrect_password")
+        return given
 
-    def person(self) -> User:
-        """The user whose password is changed."""
-        return self.own
+
+class ResetPassword(ResetPasswordKeyForm):
+    """A new password, set with a link."""
+
+    def __init__(self, *args: Any, **given: Any) -> None:
+        super().__init__(*args, **given)
+        _name_new(self.fields)
+
+
+class Forgotten(ResetPasswordForm):
+    """The email address of an account whose password is forgotten."""
+
+    def __init__(self, *args: Any, **given: Any) -> None:
+        super().__init__(*args, **given)
+        self.fields["email"].widget.attrs.pop("placeholder", None)
+
+    def clean_email(self) -> str:
+        """The address, without a look at accounts: that would take time for known ones."""
+        return str(self.cleaned_data["email"])
+
+    def save(self, request: HttpRequest, **given: Any) -> str:
+        """Mail a link to the account with this address, if there is one."""
+        email = self.cleaned_data["email"]
+        later(_mail_link, request, email)
+        return str(email)
+
+
+def _mail_link(request: HttpRequest, email: str) -> None:
+    found = filter_users_by_email(email, is_active=True, prefer_verified=True, for_login=True)
+    # Others sign in at a provider, or with the printed address.
+    people = [one for one in found if one.has_usable_password() and not signs_on(one)]
+    request_password_reset(request, email, people, default_token_generator)
+
+
+def _name_new(fields: dict[str, forms.Field]) -> None:
+    _plain(fields["password1"], "New password", PASSWORDS)
+    _plain(fields["password2"], "Repeat password")
 
 
 class TeamName(forms.Form):

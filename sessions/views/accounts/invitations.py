@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from allauth.account.internal.flows.email_verification import send_verification_email_to_address
+from django.conf import settings
 from django.contrib.auth import login
 from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.models import User
@@ -16,6 +18,7 @@ from django.views.decorators.http import require_http_methods
 from sessions.access import CHOSEN_TEAM, ip_of
 from sessions.actions.accounts import audit
 from sessions.actions.accounts.accounts import add_account, new_account
+from sessions.actions.accounts.emails import unconfirmed
 from sessions.actions.accounts.invitations import (
     AlreadyMember,
     NotUsable,
@@ -82,6 +85,8 @@ def _with_account(request: HttpRequest, found: Invitation) -> HttpResponse:
         given.add_error(None, error)
         return _shown(request, found, given, status=422)
     login(request, user, backend=BACKEND)
+    if settings.EMAIL_HOST and (address := unconfirmed(user)):
+        send_verification_email_to_address(request, address)
     return _into(found.team)
 
 

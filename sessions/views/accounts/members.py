@@ -16,6 +16,7 @@ from sessions.access import CHOSEN_TEAM, actor_of, allowed, require, team_of, te
 from sessions.actions.accounts import members as actions
 from sessions.actions.accounts.invitations import VALID, invite, waiting
 from sessions.actions.accounts.invitations import withdraw as withdraw_invitation
+from sessions.actions.accounts.resets import NotTheirs, reset_path
 from sessions.actions.accounts.teams import rename_team
 from sessions.models import Invitation, Membership, Team
 from sessions.models.accounts.teams import RIGHTS, ROLE_MAY
@@ -109,6 +110,19 @@ def remove(request: HttpRequest, member_id: int) -> HttpResponse:
     return _back("members", member.team)
 
 
+@never_cache
+@require_POST
+def link(request: HttpRequest, member_id: int) -> HttpResponse:
+    """Make a link with which a member sets a new password, and show it once."""
+    member = _member_of(request, member_id)
+    try:
+        path = reset_path(member, actor_of(request))
+    except NotTheirs as error:
+        return _shown(request, member.team, status=409, refusal=(member.pk, str(error)))
+    made = {"name": member.user.get_username(), "address": request.build_absolute_uri(path)}
+    return _shown(request, member.team, status=201, reset=made)
+
+
 @require_POST
 def withdraw(request: HttpRequest, invitation_id: int) -> HttpResponse:
     """Withdraw an open invitation."""
@@ -158,6 +172,12 @@ PAGES = (
         route="settings/members/<int:member_id>/remove/",
         view=remove,
         name="member_remove",
+        needs={"POST": "members"},
+    ),
+    Page(
+        route="settings/members/<int:member_id>/link/",
+        view=link,
+        name="member_link",
         needs={"POST": "members"},
     ),
     Page(

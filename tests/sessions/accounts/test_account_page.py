@@ -74,7 +74,7 @@ def test_a_changed_password_ends_the_other_browsers(team: Team):
     for client in (here, there):
         sign_in(client, "mara")
     new = "harbour-lantern-7"
-    saved = act(here, "password", current=PASSWORD, password=new, again=new)
+    saved = act(here, "password", oldpassword=PASSWORD, password1=new, password2=new)
     assert "signed out" in shown(here.get(saved["Location"])).text
     assert there.get("/account/").status_code == 403
     assert sign_in(browser(), "mara").status_code == 403
@@ -88,13 +88,13 @@ def test_a_changed_password_ends_the_other_browsers(team: Team):
      (PASSWORD, "mara.kovacs1", "mara.kovacs1", "similar"),
      (PASSWORD, "password1", "password1", "common"),
      (PASSWORD, "9081726354", "9081726354", "numeric"),
-     (PASSWORD, "harbour-lantern-7", "harbour-lantern-8", "do not match")],
+     (PASSWORD, "harbour-lantern-7", "harbour-lantern-8", "same password each time")],
 )  # fmt: skip
 def test_a_password_that_will_not_do_changes_nothing(
     current: str, new: str, again: str, said: str, team: Team
 ):
     client = browser(member(team, "mara.kovacs"))
-    page = shown(act(client, "password", current=current, password=new, again=again), 422)
+    page = shown(act(client, "password", oldpassword=current, password1=new, password2=again), 422)
     assert said in page.text
     assert f'value="{new}"' not in page.html
     assert sign_in(browser(), "mara.kovacs").status_code == 302
@@ -104,15 +104,15 @@ def test_password_attempts_in_an_open_browser_are_limited(team: Team):
     client = browser(member(team, "mara"))
     new = "harbour-lantern-7"
     for _ in range(10):
-        act(client, "password", current="guess", password=new, again=new)
-    page = shown(act(client, "password", current=PASSWORD, password=new, again=new), 422)
+        act(client, "password", oldpassword="guess", password1=new, password2=new)
+    page = shown(act(client, "password", oldpassword=PASSWORD, password1=new, password2=new), 422)
     assert "15 minutes" in page.text
 
 
 def test_who_has_no_password_sets_one_without_the_old():
     client = browser(local_user())
     new = "harbour-lantern-7"
-    assert act(client, "password", password=new, again=new).status_code == 302
+    assert act(client, "password", password1=new, password2=new).status_code == 302
     assert sign_in(browser(), "local", new).status_code == 302
 
 

@@ -234,7 +234,7 @@ def test_sign_ins_and_failures_are_written_down(team: Team):
     assert set(AuditEntry.objects.values_list("ip", flat=True)) == {"127.0.0.1"}
     new = "harbour-lantern-7"
     client.post("/account/", {
-        "act": "password", "current": "lantern-ferry-42", "password": new, "again": new,
+        "act": "password", "oldpassword": "lantern-ferry-42", "password1": new, "password2": new,
     })  # fmt: skip
     client.post("/account/", {"act": "profile", "name": "maria", "email": ""})
     assert acts(team)[2:] == [

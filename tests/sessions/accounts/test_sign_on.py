@@ -166,7 +166,7 @@ def test_no_password_opens_what_single_sign_on_gave(settings: Any):
     settings.SIGN_ON = None  # its pages are not there
     client = browser(mara)
     client.raise_request_exception = False
-    asked = {"act": "password", "password": PASSWORD, "again": PASSWORD}
+    asked = {"act": "password", "password1": PASSWORD, "password2": PASSWORD}
     assert client.post("/account/", asked).status_code == 400
     mara.set_password(PASSWORD)
     mara.save()

@@ -136,6 +136,7 @@ def one_of_everything(program: Program) -> dict[str, Any]:
         "session_id": session.pk, "job_id": job.pk,
         "sha": sha, "ref": "1", "file": f"m1.0@{sha[:8]}.txt", "seq": 1, "number": 1, "step": 1,
         "a": 1, "b": 1, "run": "managed", "token": "x", "prefix": program.key.prefix, "rest": "x",
+        "uidb36": "1", "key": "x-y",
     }  # fmt: skip
 
 

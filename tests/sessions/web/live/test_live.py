@@ -11,8 +11,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from sessions import consumers, live
-from sessions.actions.accounts import audit, members
-from sessions.actions.accounts.accounts import change_password
+from sessions.actions.accounts import members
 from sessions.actions.accounts.audit import COMMAND
 from sessions.actions.accounts.teams import local_team
 from sessions.actions.jobs import jobs
@@ -161,7 +160,8 @@ async def test_a_changed_password_closes_pages_in_other_browsers():
     member = await sync_to_async(User.objects.create_user)("mara", "", "lantern-ferry-42")
     opened = await watching(["sessions"], await signed_in(member))
     await answer(opened)
-    await sync_to_async(change_password)(member, "harbour-lantern-7", audit.COMMAND)
+    member.set_password("harbour-lantern-7")
+    await member.asave()
     assert await opened.receive_output(PATIENCE) == {"type": "websocket.close", "code": 4401}
     await opened.disconnect()
 
