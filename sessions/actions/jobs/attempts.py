@@ -73,6 +73,14 @@ class Running:
         if live.parent is not None:
             live.parent("progress")
 
+    def keep(self, result: dict[str, Any]) -> None:
+        """Store the result in the caller's transaction: an attempt after this one, which died
+        before it ended the job, finds it in `job.result`. Raises jobs.Lost."""
+        held = Job.objects.filter(id=self.job.id, token=self.token, state=Job.State.RUNNING)
+        if not held.update(result=result):
+            raise jobs.Lost
+        self.job.result = result
+
 
 Work = Callable[[Running], JobOutcome | None]
 """Performs jobs of one kind; returns None if it ended its job itself (see `jobs.remove`)."""

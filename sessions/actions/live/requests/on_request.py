@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from django.db import transaction
 
-from compaction.context import edits
 from compaction.context.edits import CannotCompact, CannotUndo
 from compaction.fold.fold import end_of
 from compaction.fold.on_request import compact_now, undo
@@ -65,21 +64,22 @@ def compact(running: Running) -> JobOutcome:
     sha = running.payload["instructions"]
     given = contents(session, [sha])[sha].decode("utf-8", "surrogatepass") if sha else ""
     try:
-        revision = _compact(running, session, given, running.payload.get("done", False))
+        if running.job.result is None:  # else made by an attempt that died after it
+            _compact(running, session, given, running.payload.get("done", False))
     except CannotCompact as refused:
         raise PermanentFailure(
             "Nothing was compacted", str(refused), "Try again when the context has grown."
         ) from None
     tend.ask(session)
-    return JobOutcome({"session": str(session.pk), "revision": revision.number})
+    return JobOutcome(running.job.result)
 
 
-def _compact(running: Running, session: Session, instructions: str, done: bool) -> edits.Revision:
+def _compact(running: Running, session: Session, instructions: str, done: bool) -> None:
     until: int | None = None
     for number in range(ROUNDS):
-        made = _try(session, instructions, until, done)
-        if not isinstance(made, Span):
-            return made
+        made = _try(running, session, instructions, until, done)
+        if made is None:
+            return
         running.progress(number, None, "summary")
         artefacts.make(session, made)
         until = end_of(made)
@@ -87,9 +87,9 @@ def _compact(running: Running, session: Session, instructions: str, done: bool) 
 
 
 def _try(
-    session: Session, instructions: str, until: int | None, done: bool
-) -> edits.Revision | Span:
-    """The revision, or the span that still needs a summary."""
+    running: Running, session: Session, instructions: str, until: int | None, done: bool
+) -> Span | None:
+    """Store the revision; or the span that still needs a summary."""
     run = serving(session)
     if run is None:
         raise CannotCompact(
@@ -99,14 +99,16 @@ def _try(
     session.refresh_from_db()
     facts = Facts.of(session)
 
-    def work(fold: Fold) -> edits.Revision | Span:
+    def work(fold: Fold) -> Span | None:
         advance_to(fold, session, facts, facts.steps)
         fold.stopwatch.begin()
         made = compact_now(fold.state, instructions, until, done=done)
         if made is not None:
             fold.stopwatch.note(made)
-            store(fold, session, [made])
-            return made
+            with transaction.atomic():
+                store(fold, session, [made])
+                running.keep({"session": str(session.pk), "revision": made.number})
+            return None
         (wish,) = fold.state.wanted
         assert isinstance(wish, Span)
         # This job makes it; nothing else should wait for it.
