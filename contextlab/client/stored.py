@@ -112,7 +112,8 @@ def hash_of(message: Message) -> bytes:
 
 def _hash(value: Any) -> bytes:
     data = encoded(value, ordered=True)
-    if b"cache_control" in data or b"null" in data:
+    # As fields: in a text, their quotes are escaped.
+    if b'"cache_control":' in data or b'":null' in data:
         data = encoded(_bare(value), ordered=True)
     return sha256(data).digest()
 

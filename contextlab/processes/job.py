@@ -38,15 +38,21 @@ def load() -> None:
 
     django.setup()
     from django.conf import settings
+    from django.db import connection
     from django.utils.module_loading import import_string
 
     from compaction import tokens
+    from compaction.prices import prices
     from contextlab.processes import memory
+    from sessions.models.web import statements
 
     memory.share_heaps()
     for name in settings.JOB_KINDS.values():
         import_string(name)
     tokens.count("")
+    prices.price("claude")
+    if connection.vendor == "sqlite":
+        statements.compose_all()
     memory.collect_less()
     memory.give_back()
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db import connection, transaction
-from django.db.models import F, Q, QuerySet
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from compaction.context import wire
 from sessions.actions.jobs import jobs
@@ -17,6 +17,7 @@ from sessions.models import Block, Edit, Job, Run, Session, Team
 from sessions.models.record.values import CHUNK, readable
 from sessions.models.search import text_index
 from sessions.models.search.search_words import label, searched_text, words_of
+from sessions.models.web.statements import Statement, given_uuid
 
 KEPT = Q(erasing=None, content_erased=None)
 """Sessions whose content is not erased, nor about to be."""
@@ -67,9 +68,19 @@ class _Row(NamedTuple):
 
 def ask(team: Team, *, after: float = 0) -> Job | None:
     """Queue the indexing of a team's new blocks and replacements; None if there are none."""
-    if not Session.objects.for_team(team).filter(UNINDEXED).exists() and not _runs(team).exists():
+    if not _WITH_NEWS.rows(team=team.pk):
         return None
     return jobs.ask_once(team, "index", {}, f"index:{team.pk}", after=after)
+
+
+_WITH_NEWS = Statement(
+    lambda: Team.objects.filter(
+        Exists(Session.objects.filter(UNINDEXED, team=OuterRef("pk")))
+        | Exists(Run.objects.filter(UNINDEXED_RUNS, session__team=OuterRef("pk"))),
+        pk=given_uuid("team"),
+    ).values_list("pk")
+)
+"""A team that has something to index."""
 
 
 def ask_everywhere() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from unittest.mock import patch
+
 import pytest
 from django.db import connection
 from django.db.models import F
@@ -13,6 +15,8 @@ from sessions.models.web.statements import (
     Statement,
     StatementAmong,
     Update,
+    _Composed,
+    compose_all,
     given_columns,
     given_int,
     given_text,
@@ -189,3 +193,19 @@ def test_a_percent_sign_of_a_query_stays():
         for value in ("a", "b"):
             cursor.execute("SELECT CAST(%s AS varchar(9)) || '%%s'", [value])
             assert cursor.fetchone() == (f"{value}%s",)
+
+
+def test_all_can_be_composed_before_their_first_use(team: Team, stored: list[Session]):
+    named = Statement(lambda: Session.objects.filter(external_id=given_text("name")))
+    among = StatementAmong(lambda names: Session.objects.filter(external_id__in=names))
+    renamed = Update(
+        lambda: (
+            Session.objects.filter(external_id=given_text("name")),
+            given_columns(Session, ["title"]),
+        )
+    )
+    compose_all()
+    with patch.object(_Composed, "of", side_effect=AssertionError("composed again")):
+        assert named.rows(name="s1") == stored[1:2]
+        assert len(among.rows(["s1", "s2", "s3"])) == 3
+        assert renamed.run(name="s1", title="Renamed") == 1
