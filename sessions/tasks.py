@@ -201,8 +201,8 @@ class _Attempt:
                 self.last = said
             case ["hint", topic, version]:
                 live.hint(topic, int(version))
-            case ["wake", job_id, after]:
-                jobs.wake(uuid.UUID(job_id), float(after))
+            case ["wake", job_id, kind, after]:
+                jobs.wake(uuid.UUID(job_id), kind, float(after))
             case _:
                 self.looked = 0.0  # "progress": the row is checked at once
 

@@ -6,7 +6,8 @@ reads lines of "<job id> <token>" and writes:
     took                     the attempt begins
     progress                 the job's row has changed
     hint <topic> <version>   for open pages
-    wake <job id> <seconds>  for a worker, so many seconds from now
+    wake <job id> <kind> <seconds>
+                             for a worker, so many seconds from now
     over | last              the attempt is over and recorded in the job's row; after `last` the
                              process exits, because its memory may be corrupt
 

@@ -57,7 +57,7 @@ def enqueue(
     if not insert_object(job, known=bool(dedupe)):
         return Job.objects.get(team=team, dedupe=dedupe, state__in=UNFINISHED)
     live.hint(f"job:{job.id}", job.version)
-    transaction.on_commit(lambda: wake(job.id, after), robust=True)
+    transaction.on_commit(lambda: wake(job.id, kind, after), robust=True)
     return job
 
 
@@ -88,7 +88,7 @@ def ask_once(
         if there is None:
             return enqueue(team, kind, payload, dedupe, after=after)
         if not after and there.state == Job.State.QUEUED:
-            transaction.on_commit(lambda: wake(there.id), robust=True)
+            transaction.on_commit(lambda: wake(there.id, kind), robust=True)
         return there
     if failed.finished is None or failed.finished < timezone.now() - REST:
         retry(failed)
@@ -225,7 +225,7 @@ def retry(job: Job) -> bool:
         )
         if queued:
             _announce(job.id)
-            transaction.on_commit(lambda: wake(job.id), robust=True)
+            transaction.on_commit(lambda: wake(job.id, job.kind), robust=True)
     return bool(queued)
 
 
@@ -235,16 +235,17 @@ def sweep() -> int:
     now = timezone.now()
     waiting = Q(state=Job.State.QUEUED)
     dead = Q(state=Job.State.RUNNING, lease_until__lt=now)
-    ids = list(
+    found = list(
         Job.objects.filter(waiting | dead, wake_after__lte=now)
         .order_by("created")
-        .values_list("id", flat=True)[:WAKES_PER_SWEEP]
+        .values_list("id", "kind")[:WAKES_PER_SWEEP]
     )
-    if ids:
+    if found:
+        ids = [job_id for job_id, _ in found]
         Job.objects.filter(id__in=ids).update(wake_after=now + WAKE_AGAIN)
-    for job_id in ids:
-        wake(job_id)
-    return len(ids)
+    for job_id, kind in found:
+        wake(job_id, kind)
+    return len(found)
 
 
 def requeue_all() -> None:

@@ -27,32 +27,31 @@ def heard() -> bool:
     return bool(waiting is not None or live.parent or settings.REDIS_URL)
 
 
-def wake(job_id: uuid.UUID, after: float = 0) -> None:
-    """Notify a worker, `after` seconds from now; if that fails, the sweeper does it some seconds
-    later."""
+def wake(job_id: uuid.UUID, kind: str, after: float = 0) -> None:
+    """Notify a worker of a job of some kind, `after` seconds from now; if that fails, the sweeper
+    does it some seconds later."""
     if not heard():
         return
     if live.parent is not None:
-        live.parent(f"wake {job_id} {after}")
+        live.parent(f"wake {job_id} {kind} {after}")
     elif after:
-        later = threading.Timer(after, wake, [job_id])
+        later = threading.Timer(after, wake, [job_id, kind])
         later.daemon = True
         later.start()
     elif waiting is not None:
         waiting.put(job_id)
     elif live.server_loop is not None:
-        sender().put(job_id)
+        sender().put(job_id, kind)
     else:
-        send(job_id)
+        send(job_id, kind)
 
 
-def send(job_id: uuid.UUID) -> bool:
+def send(job_id: uuid.UUID, kind: str) -> bool:
     """Send the wake-up through the broker. Returns False, leaving it to the sweeper, if the broker
     does not answer."""
     from celery import current_app  # slow to import, and rarely needed
     from kombu.exceptions import OperationalError
 
-    kind = Job.objects.filter(id=job_id).values_list("kind", flat=True).first()
     queue = "live" if kind in settings.LIVE_JOBS else "batch"
     try:
         current_app.send_task("sessions.run_job", args=[str(job_id)], queue=queue)
@@ -69,21 +68,21 @@ class Sender:
     not wait."""
 
     def __init__(self) -> None:
-        self._waiting: queue.SimpleQueue[uuid.UUID] = queue.SimpleQueue()
+        self._waiting: queue.SimpleQueue[tuple[uuid.UUID, str]] = queue.SimpleQueue()
         threading.Thread(target=self._run, name="wakes", daemon=True).start()
 
-    def put(self, job_id: uuid.UUID) -> None:
+    def put(self, job_id: uuid.UUID, kind: str) -> None:
         """Queue a wake-up and return immediately."""
-        self._waiting.put(job_id)
+        self._waiting.put((job_id, kind))
 
     def _run(self) -> None:
         away_until = 0.0
         while True:
-            job_id = self._waiting.get()
+            job_id, kind = self._waiting.get()
             if time.monotonic() < away_until:
                 continue  # left to the sweeper
             try:
-                sent = send(job_id)
+                sent = send(job_id, kind)
             except Exception as error:  # noqa: BLE001 (any error: no other thread sends)
                 log.warning("job %s is left to the sweeper: %s", job_id, type(error).__name__)
                 sent = False

@@ -96,7 +96,7 @@ def test_one_unfinished_job_per_key(team):
 
 def test_a_rolled_back_request_leaves_no_job(team, monkeypatch):
     woken: list[uuid.UUID] = []
-    monkeypatch.setattr(jobs, "wake", lambda job_id, _after: woken.append(job_id))
+    monkeypatch.setattr(jobs, "wake", lambda job_id, *_: woken.append(job_id))
     with pytest.raises(RuntimeError), transaction.atomic():
         jobs.enqueue(team, "add", {"numbers": []})
         raise RuntimeError

@@ -17,4 +17,4 @@ def team(db: None) -> Team:
 @pytest.fixture
 def idle(monkeypatch: pytest.MonkeyPatch) -> None:
     """Jobs are asked for, and wait."""
-    monkeypatch.setattr(jobs, "wake", lambda _: None)
+    monkeypatch.setattr(jobs, "wake", lambda *_: None)

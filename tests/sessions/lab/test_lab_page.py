@@ -26,7 +26,7 @@ HERE = {"by": "query", "limit": 20}
 
 @pytest.fixture
 def team(db: None, monkeypatch: pytest.MonkeyPatch) -> Team:
-    monkeypatch.setattr(jobs, "wake", lambda _: None)
+    monkeypatch.setattr(jobs, "wake", lambda *_: None)
     return local_team()
 
 

@@ -147,7 +147,7 @@ def test_what_is_known_of_the_same_records_is_taken_over(team, idle, monkeypatch
     assert set(pairs[0]) == {None, "sliding-window", "balanced"}
 
     monkeypatch.undo()
-    monkeypatch.setattr(jobs, "wake", lambda _: None)
+    monkeypatch.setattr(jobs, "wake", lambda *_: None)
     grown = log("s", 12)
     grown.records.append(result("l1", "and more", key="more"))
     store(team, grown)

@@ -32,7 +32,7 @@ BEGUN = len({identity(one) for one in PRESETS.values() if one.steps})
 
 @pytest.fixture
 def team(db: None, monkeypatch: pytest.MonkeyPatch) -> Team:
-    monkeypatch.setattr(jobs, "wake", lambda _: None)
+    monkeypatch.setattr(jobs, "wake", lambda *_: None)
     return local_team()
 
 

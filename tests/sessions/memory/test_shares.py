@@ -30,7 +30,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.store]
 
 @pytest.fixture(autouse=True)
 def alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(jobs, "wake", lambda _: None)
+    monkeypatch.setattr(jobs, "wake", lambda *_: None)
     folds.forget_all()
     yield
     folds.forget_all()

@@ -142,7 +142,7 @@ def live(said: str) -> Session:
 def test_a_session_waits_for_the_judgement_and_keeps_it(
     there: at.Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jobs, "wake", lambda _: None)
+    monkeypatch.setattr(jobs, "wake", lambda *_: None)
     there.answer = lambda _: at.Text("NEW")
     stored = live("Also trim it there.")
     assert catch_up(stored).missing == ("topic",)
@@ -163,7 +163,7 @@ def test_a_session_waits_for_the_judgement_and_keeps_it(
 def test_a_provider_that_fails_leaves_the_rule(
     there: at.Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jobs, "wake", lambda _: None)
+    monkeypatch.setattr(jobs, "wake", lambda *_: None)
     there.answer = lambda _: at.Failure(401, "authentication_error")
     stored = live(BRIEF)
     assert catch_up(stored).missing == ("topic",)
@@ -177,7 +177,7 @@ def test_a_provider_that_fails_leaves_the_rule(
 def test_what_is_no_new_topic_is_asked_once(
     there: at.Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jobs, "wake", lambda _: None)
+    monkeypatch.setattr(jobs, "wake", lambda *_: None)
     there.answer = lambda _: at.Text("SAME")
     stored = live(BRIEF)
     catch_up(stored)
