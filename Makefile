@@ -89,6 +89,11 @@ lock: setup ## rewrite the lock files; needs uv
 		--output-file tools/docs.lock --quiet
 	npm --prefix frontend install --package-lock-only
 	npm --prefix $(CLIENT) install --package-lock-only
+	@# For the wheel (PEP 770): what it needs, and what its pages are built from, tools included.
+	uv pip compile pyproject.toml --constraint requirements.lock --universal --python-version 3.11 \
+		--no-annotate --no-header --quiet | uvx --from cyclonedx-bom cyclonedx-py requirements - \
+		--pyproject pyproject.toml --output-reproducible --output-file tools/sbom/python.cdx.json
+	npm --prefix frontend sbom --package-lock-only --sbom-format cyclonedx >tools/sbom/pages.cdx.json
 
 audit: setup ## known faults and licenses of every dependency; needs uv and a network
 	uvx pip-audit --strict --disable-pip --require-hashes -r requirements.lock
