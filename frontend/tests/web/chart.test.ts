@@ -46,7 +46,7 @@ describe('what a chart says of itself', () => {
       'draft goes between 1.0k at Step 1 and 3.0k at Step 2, last 2.0k at Step 3.',
     );
     expect(sentence(chart([line('draft', [1000, 2000, 3000])]))).toBe(
-      'draft rises: highest 3.0k at Step 3, which is the last.',
+      'draft rises to 3.0k at Step 3, its highest.',
     );
     expect(sentence(chart([line('draft', [3000, 2000, 1000])]))).toBe(
       'draft falls: highest 3.0k at Step 1, last 1.0k at Step 3.',

@@ -9,6 +9,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import Q
 
+from compaction.seen.people import words_of
 from sessions.actions.record.erased import refuse_erased, refuse_gone
 from sessions.actions.record.known import as_imported, stored_session
 from sessions.actions.record.numbering import Numbering, Taken
@@ -181,16 +182,18 @@ def touch(session: Session) -> None:
 
 
 def first_words(fresh: Sequence[Taken]) -> str:
-    """The first words of a person, else of any user message, as a default title."""
+    """The first words of a person as a default title: not a program's text, nor a bare command to
+    the client like `/mode`, unless nothing else was said; else those of any user message."""
     texts = [
         (one, block)
         for one in fresh
         for block in one.blocks
         if block.type == "text" and block.preview
     ]
-    human = (block.preview for one, block in texts if one.message.record.human)
+    human = [block.preview for one, block in texts if one.message.record.human]
+    spoken = (words for preview in human if (words := words_of(preview)))
     said = (block.preview for _, block in texts if block.kind == "user")
-    return next(human, "") or next(said, "")
+    return next(spoken, "") or next(iter(human), "") or next(said, "")
 
 
 def link_parents(team: Team, child: Session | None = None) -> list[Session]:

@@ -49,7 +49,9 @@ class Command(BaseCommand):
                 rows["policies"] = kept_rows(found)
         except Http404:
             raise CommandError(f"There is no run {options['run']!r}.", returncode=2) from None
-        except (TooCommon, TooLong) as error:
+        except TooCommon as error:
+            raise CommandError(f"{error} --step N names one.", returncode=2) from None
+        except TooLong as error:
             raise CommandError(str(error), returncode=2) from None
         except (NotInTime, FailedApart) as error:
             raise CommandError(f"The simulation did not end: {error}.") from None

@@ -33,13 +33,15 @@ MARKED = ("rollout.accepted", "rollout.widened", "rollout.completed", "rollout.r
 
 @dataclass(frozen=True, slots=True)
 class SessionSpan:
-    """A team's session count, its first and last session in ms since the epoch, and micro-dollars
-    spent since a point in time (None if no session since then has a cost)."""
+    """A team's session count, its first and last session in ms since the epoch, the last day that
+    has a known cost, and micro-dollars spent since a point in time (None if no session since then
+    has a cost)."""
 
     sessions: int
     first: int | None
     last: int | None
     spent: int | None
+    last_priced: int | None = None
 
 
 def extent(team: Team, since: int) -> SessionSpan:
@@ -51,6 +53,7 @@ def extent(team: Team, since: int) -> SessionSpan:
         min((row[2] for row in found), default=None),
         max((row[3] for row in found), default=None),
         sum(costs) if costs else None,
+        max((row[3] for row in found if row[-1] is not None), default=None),
     )
 
 

@@ -25,6 +25,7 @@ from sessions.importers.delivered.delivered import Unacceptable
 from sessions.models import Approval, Budget, Session, Team, Use
 from sessions.models.budgets.spent import DAYS, projection_of
 from sessions.views.budgets.budget_form import BudgetForm, as_shown
+from sessions.views.web.demo_notice import demo_notice
 from sessions.views.web.filters import list_version
 from sessions.views.web.pages import Link, Page
 
@@ -186,7 +187,7 @@ def _page(
     decided = asked.shown_approvals(team).exclude(state=Approval.State.WAITING)
     context: dict[str, Any] = {
         "section": "budgets",
-        "team": team,
+        **demo_notice(request, team),
         "rows": rows,
         "waiting": waiting_in(team),
         "decided": [(row, uses.called(row.use)) for row in decided.order_by("-decided")[:DECIDED]],

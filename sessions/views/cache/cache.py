@@ -29,7 +29,14 @@ from sessions.models.web.periods import HOUR, Period
 from sessions.models.web.sums import Sums
 from sessions.views.cache.columns import columns
 from sessions.views.cache.verdict import verdict
-from sessions.views.dashboard.controls import SPLIT, controls, query, shown_range, split_of
+from sessions.views.dashboard.controls import (
+    SPLIT,
+    begins,
+    controls,
+    query,
+    shown_range,
+    split_of,
+)
 from sessions.views.dashboard.fixes import EDITS_ALSO_SAVE, fix_of
 from sessions.views.dashboard.links import sessions_url
 from sessions.views.web.dates import RANGE
@@ -108,6 +115,7 @@ def page(request: HttpRequest) -> HttpResponse:
         **demo_notice(request, team),
         "section": "cache",
         "period": period,
+        "begins": begins(period, there),
         "wrong": wrong,
         "widened": shown.widened,
         "split": split,

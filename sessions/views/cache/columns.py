@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 from sessions.figures import day, money
 from sessions.models.cache.causes import CauseSums, causes_in
@@ -48,6 +50,15 @@ class StackColumn:
     url: str
 
 
+class LegendEntry(NamedTuple):
+    """A color with its cost in micro-dollars; `causes` if it has several."""
+
+    kind: str
+    name: str
+    cost: int
+    causes: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class CauseColumns:
     """The columns of a range, `top` micro-dollars high, and the causes in them."""
@@ -55,7 +66,7 @@ class CauseColumns:
     width: int
     top: int
     columns: tuple[StackColumn, ...]
-    kinds: tuple[tuple[str, str, int], ...]
+    legend: tuple[LegendEntry, ...]
 
 
 def columns(made: Dashboard, period: Period, split: Split) -> CauseColumns | None:
@@ -73,12 +84,12 @@ def columns(made: Dashboard, period: Period, split: Split) -> CauseColumns | Non
         parts, y = [], HEIGHT
         by_key = {one.key: one for one in causes}
         for one in order:
-            cost = by_key[one.key].microusd if one.key in by_key else 0
-            height = round(HEIGHT * (cost or 0) / top)
+            cost = (by_key[one.key].microusd or 0) if one.key in by_key else 0
+            height = round(HEIGHT * cost / top)
             if not height:
                 continue
             y -= height
-            says = f"{_when(at, period)}: {one.name}, {money(cost or 0)}"
+            says = f"{_when(at, period)}: {one.name}, {money(cost)}"
             url = query(split, cause=one.kind, **urls) + "#worst"
             parts.append(StackPart(_color(one), y, height, says, url))
         label = _when(at, period) if index % every == 0 else ""
@@ -92,8 +103,7 @@ def columns(made: Dashboard, period: Period, split: Split) -> CauseColumns | Non
                 query(split, **urls) + "#worst",
             )  # fmt: skip
         )
-    kinds = tuple((_color(one), one.name, one.microusd or 0) for one in order)
-    return CauseColumns(WIDTH * len(drawn), top, tuple(drawn), kinds)
+    return CauseColumns(WIDTH * len(drawn), top, tuple(drawn), tuple(_legend(order)))
 
 
 def _ordered(causes: list[CauseSums]) -> list[CauseSums]:
@@ -101,6 +111,17 @@ def _ordered(causes: list[CauseSums]) -> list[CauseSums]:
     return sorted(
         (one for one in causes if one.microusd), key=lambda one: (not one.avoidable, one.known)
     )
+
+
+def _legend(order: list[CauseSums]) -> Iterator[LegendEntry]:
+    """An entry for each color: all that could not be avoided has one, with its causes beside it."""
+    rest = [one for one in order if _color(one) == REST]
+    for one in order:
+        if one not in rest:
+            yield LegendEntry(_color(one), one.name, one.microusd or 0)
+    if rest:
+        causes = ", ".join(one.name.removesuffix(", not avoidable") for one in rest)
+        yield LegendEntry(REST, "not avoidable", sum(one.microusd or 0 for one in rest), causes)
 
 
 def _color(one: CauseSums) -> str:

@@ -48,7 +48,8 @@ def controls(
 @dataclass(frozen=True, slots=True)
 class ShownRange:
     """The period of a page, the query parameters that name it, and why those of the URL were
-    refused. `widened` if nothing lies in the usual range, so that all is shown."""
+    refused. `widened` if all is shown because the usual range has no session whose cost is known:
+    logs without times count on the day of their import."""
 
     period: Period
     asked: dict[str, str]
@@ -57,19 +58,26 @@ class ShownRange:
 
 
 def shown_range(request: HttpRequest, there: SessionSpan, now: int) -> ShownRange:
-    """The range in the URL, or the one that the person prefers; if neither names one that has
-    sessions, all."""
+    """The range in the URL, or the one that the person prefers; all dates if the URL names none and
+    that one has nothing to show."""
     named = dict(range_of(request))
     usual = preferred(request).get("date_range")
     asked = named or ({"range": usual} if usual else {})
     try:
         period = asked_for(asked, now, there.first, there.last)
-        if not named and there.last is not None and there.last < period.since:
+        newest = there.last if usual else there.last_priced or there.last
+        if not named and newest is not None and newest < period.since:
             wide = {"range": ALL}
             return ShownRange(asked_for(wide, now, there.first, there.last), wide, widened=True)
     except BadPeriod as error:
         return ShownRange(ending_now(USUAL, now), asked, error)
     return ShownRange(period, asked)
+
+
+def begins(period: Period, there: SessionSpan) -> int:
+    """Where a page says that its range begins, in ms: all dates at the first session, though their
+    first part may begin earlier, on a Monday."""
+    return max(period.since, there.first or 0) if period.name == ALL else period.since
 
 
 def split_of(request: HttpRequest) -> Split:

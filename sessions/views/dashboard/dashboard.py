@@ -39,7 +39,7 @@ from sessions.models.web.periods import (
 from sessions.models.web.sums import Tile
 from sessions.views.dashboard.changes import changed_figures
 from sessions.views.dashboard.charts import charts
-from sessions.views.dashboard.controls import SPLIT, controls, query, shown_range, split_of
+from sessions.views.dashboard.controls import SPLIT, begins, controls, query, shown_range, split_of
 from sessions.views.dashboard.fixes import FixPlaces, fixes
 from sessions.views.dashboard.hero import avoidable, change, recall, spend, success
 from sessions.views.dashboard.links import part_days, sessions_url
@@ -110,6 +110,7 @@ def page(request: HttpRequest) -> HttpResponse:
         "version": version,
         "at_most_every": AT_MOST_EVERY,
         "period": period,
+        "begins": begins(period, there),
         "wrong": wrong,
         "widened": shown.widened,
         **controls(request, team, period, split, wrong=wrong),

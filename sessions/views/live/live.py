@@ -122,8 +122,10 @@ def live(request: HttpRequest) -> HttpResponse:
         for session in found
     ]
     rows.sort(key=lambda row: (-row.gauge.standing.share, row.session.created))
+    of_demo = Session.objects.for_team(team).live().filter(demo=True)
     context = {
-        **demo_notice(request, team, switch=True),
+        **demo_notice(request, team, switch=True, among=of_demo),
+        "demo_running": running.filter(demo=True).count(),
         "legend": _legend(rows),
         "section": "live",
         "waiting": budgets.waiting_in(team),

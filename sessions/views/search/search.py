@@ -208,6 +208,10 @@ def _states(group: SessionHits) -> list[str]:
     ]
 
 
+_YES_OR_NO = {"error": ("with", "failed tool calls"), "state": ("only", "lost text")}
+"""Filters that are set or not, in words."""
+
+
 def _chips(team: Team, filters: SearchFilters) -> list[tuple[str, str, str]]:
     """Active filters: name, value, and the URL without it."""
     chips = []
@@ -220,11 +224,8 @@ def _chips(team: Team, filters: SearchFilters) -> list[tuple[str, str, str]]:
                 filters.named and Session.objects.for_team(team).filter(pk=filters.named).first()
             )
             value = str(named) if named else "a missing session"
-        if one == "error":
-            value = "only"
-        if one == "state":
-            value = "lost only"
-        chips.append((one, value, filters.address(**{one: ""})))
+        name, value = _YES_OR_NO.get(one, (one, value))
+        chips.append((name, value, filters.address(**{one: ""})))
     return chips
 
 

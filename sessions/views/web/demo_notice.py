@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from sessions.access import allowed
-from sessions.models import Team
+from sessions.models import Session, Team
 from sessions.models.record.demo_data import demo_data
 
 SWITCH = "demo"
@@ -22,9 +24,18 @@ def asks_demo(request: HttpRequest) -> bool:
     return request.GET.get(SWITCH) == "1"
 
 
-def demo_notice(request: HttpRequest, team: Team, *, switch: bool = False) -> dict[str, Any]:
+def demo_notice(
+    request: HttpRequest,
+    team: Team,
+    *,
+    switch: bool = False,
+    among: QuerySet[Session] | None = None,
+) -> dict[str, Any]:
     """The values of `demo/demo_data.html`, the team among them; `switch` if the page has the
-    parameter."""
+    parameter, `among` the demo sessions that the page could list, if not all."""
+    data = demo_data(team)
+    if data is not None and among is not None:
+        data = replace(data, sessions=among.count())
     query = request.GET.copy()
     for name in (*PLACES, SWITCH):
         query.pop(name, None)
@@ -32,7 +43,7 @@ def demo_notice(request: HttpRequest, team: Team, *, switch: bool = False) -> di
         query[SWITCH] = "1"
     return {
         "team": team,
-        "demo_data": demo_data(team),
+        "demo_data": data,
         "demo_asked": switch and asks_demo(request),
         "demo_url": f"?{query.urlencode()}" if switch else "",
         "may_write": allowed(request, team, "write"),

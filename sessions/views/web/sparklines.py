@@ -95,6 +95,9 @@ def bar(sums: Sequence[int], hidden: int, top: int) -> list[Segment]:
 TREND = 28
 """Height of a trend, in units."""
 
+_PIECE = 3
+"""Fewest values of a piece of a trend, on average."""
+
 
 @dataclass(frozen=True, slots=True)
 class Trend:
@@ -105,12 +108,13 @@ class Trend:
 
 
 def trend(values: Sequence[float | None], top: float | None = None) -> Trend | None:
-    """The trend line, one unit per value; None with fewer than two known values, or if most of them
-    stand alone: dots are no trend. `top` is the value at its upper edge, by default the largest."""
+    """The trend line, one unit per value; None with fewer than two known values, or if it would be
+    in pieces of fewer than `_PIECE` on average: fragments are no trend. `top` is the value at its
+    upper edge, by default the largest."""
     known = [value for value in values if value is not None]
-    around = zip((None, *values), values, (*values[1:], None), strict=False)
-    alone = sum(value is not None and left is right is None for left, value, right in around)
-    if len(known) < 2 or alone > len(known) / 2:
+    before = zip((None, *values), values, strict=False)
+    pieces = sum(value is not None and left is None for left, value in before)
+    if len(known) < 2 or (pieces > 1 and len(known) < _PIECE * pieces):
         return None
     top = max(*known, top or 0, 0) or 1
     path, pen = "", "M"

@@ -246,7 +246,9 @@ def test_the_ones_near_their_limit(client: Client, week: list[Session]):
 def test_a_range_without_sessions_says_when_the_last_one_was(client: Client):
     made("old", 90.0)
     page = page_of(client, "/dashboard/")
-    assert "No sessions in the usual range, so this page shows all dates." in page.text
+    assert (
+        "No session in the usual range has a known cost, so this page shows all dates." in page.text
+    )
     assert "1 of 1" in tile(page, "steps")
     page = page_of(client, "/dashboard/?range=7d")
     assert "Nothing in this range" in page.text

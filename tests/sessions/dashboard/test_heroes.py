@@ -117,7 +117,9 @@ def test_a_change_in_words(unit: Any, value: Any, before: Any, words: str):
         ([0, 4], "M0 27h0L1 1.0"),
         ([4, None, 2], None),
         ([4, None, 2, 4, None, 1, None, 3], None),
-        ([4, None, 2, 4], "M0 1.0h0M2 14.0h0L3 1.0"),
+        ([4, None, 2, 4], None),
+        ([4, 2, None, 4, 2, 2, 4, None], "M0 1.0h0L1 14.0M3 1.0h0L4 14.0L5 14.0L6 1.0"),
+        ([4, 2, None, None, None, None, 2, 4], None),
         ([0, 0], "M0 27.0h0L1 27.0"),
     ],
 )

@@ -35,7 +35,7 @@ def test_the_second_visit_names_what_came_after_the_first() -> None:
     client = signed_in()
     old = made("old", cost_microusd=9_000_000)
     Session.objects.filter(pk=old.pk).update(created=timezone.now() - timedelta(days=9))
-    assert "Since your last visit" not in opened(client).text
+    assert "Since you last opened the dashboard" not in opened(client).text
     ago(days=3)
     made("a", cost_microusd=2_000_000, break_count=2)
     made("b", cost_microusd=500_000, ended_at=1_700_000_000_000)
@@ -54,7 +54,7 @@ def test_a_visit_goes_on_until_the_page_is_left_for_half_an_hour() -> None:
     made("a")
     opened(client)
     ago(minutes=29)
-    assert "Since your last visit" not in opened(client).text
+    assert "Since you last opened the dashboard" not in opened(client).text
     ago(minutes=31)
     Session.objects.update(created=timezone.now() - timedelta(days=1))
     assert "nothing new" in opened(client).text
@@ -71,7 +71,7 @@ def test_an_open_page_that_updates_itself_is_no_visit() -> None:
     latest = Visit.objects.get().latest
     answer = client.get("/dashboard/?range=all", headers={"hx-request": "true"})
     assert Visit.objects.get().latest == latest
-    assert "Since your last visit" in answer.content.decode()
+    assert "Since you last opened the dashboard" in answer.content.decode()
 
 
 def test_visits_are_of_a_person_and_a_team() -> None:
@@ -82,5 +82,5 @@ def test_visits_are_of_a_person_and_a_team() -> None:
     theirs = other_team()
     stranger = signed_in(theirs)
     made("other", team=theirs)
-    assert "Since your last visit" not in opened(stranger).text
+    assert "Since you last opened the dashboard" not in opened(stranger).text
     assert Visit.objects.count() == 2

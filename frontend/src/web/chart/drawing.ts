@@ -161,7 +161,9 @@ export function optionsOf(
     space: props.x.kind !== 'time' ? 48 : isThisYear(props.x.values[0] ?? Date.now()) ? 64 : 96,
     grid: { show: false },
     ticks: { stroke: palette.grid, width: 1, size: 4 },
-    ...(days ? { incrs: [1, 2, 7, 14, 28, 91, 182].map((n) => n * 86_400_000) } : {}),
+    ...(days
+      ? { incrs: [1, 2, 7, 14, 28, 91, 182, 364, 728, 1820, 3640].map((n) => n * 86_400_000) }
+      : {}),
     ...(props.x.kind === 'step'
       ? { incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000] }
       : {}),

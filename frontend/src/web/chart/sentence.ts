@@ -43,8 +43,10 @@ function described(series: Series, props: ChartProps): string {
   // "Stays level" would hide a fall between its ends, "rises" one after its highest.
   if (going && ends !== last)
     return `${series.label} goes between ${low} at ${at(least)} and ${high} at ${at(most)}, ${ending}`;
-  const end = most === last ? 'which is the last' : ending;
-  return `${start}: highest ${show(most.value, series.unit)} at ${at(most)}, ${end}`;
+  const peak = `${show(most.value, series.unit)} at ${at(most)}`;
+  return most === last
+    ? `${start} to ${peak}, its highest`
+    : `${start}: highest ${peak}, ${ending}`;
 }
 
 const most = 3; // series in the sentence; the table has them all
