@@ -9,6 +9,8 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router
 
 from compaction.context import wire
+from compaction.context.iterations import unpacked
+from compaction.context.session import Usage
 from sessions.access import find_session, require, session_of, team_to
 from sessions.actions.live.deliver import AnotherRequest, deliver, delivery, report_call
 from sessions.actions.live.live_sessions import SessionFields, put_session
@@ -23,7 +25,7 @@ from sessions.api.web.exchange import (
     value_of,
 )
 from sessions.api.web.shapes import BIGGEST
-from sessions.models import Block, Message, Session
+from sessions.models import Block, Message, ModelCall, Session
 from sessions.models.record.values import contents
 
 ROWS_AT_ONCE = 500
@@ -166,25 +168,30 @@ def calls(
 ) -> HttpResponse:
     """Report the usage of a model call, as the provider returned it; may arrive late.
 
-    The call is found by id, step or context; without these it is the newest.
+    The call is found by id, step or context; without these it is the newest. If the response took
+    several requests, `usage.iterations` lists the usage of each, with the `model` if it is another:
+    the prompt is then that of the model's own largest one, and the cost that of all.
     """
     call = report_call(session_of(request, session_id), value_of(request))
-    usage = {
-        "uncached": call.uncached,
-        "cache_read": call.cache_read,
-        "cache_write_5m": call.cache_write_5m,
-        "cache_write_1h": call.cache_write_1h,
-        "output": call.output,
-        "reasoning": call.reasoning,
-    }
-    parts = [call.uncached, call.cache_read, call.cache_write_5m, call.cache_write_1h]
-    known = [part for part in parts if part is not None]
-    usage["total"] = sum(known) if known else None
     return json_answer(
         {
             "step": call.step,
-            "usage": usage,
+            "usage": _usage(call),
+            "iterations": [
+                {"model": one.model or None, "usage": _usage(one.usage)}
+                for one in unpacked(call.iterations)
+            ],
             "reconciles": call.reconciles,
             "cost_microusd": call.cost_microusd,
         }
     )
+
+
+def _usage(of: ModelCall | Usage) -> dict[str, int | None]:
+    parts = {name: getattr(of, name) for name in _PROMPT}
+    known = [part for part in parts.values() if part is not None]
+    total = sum(known) if known else None
+    return {**parts, "output": of.output, "reasoning": of.reasoning, "total": total}
+
+
+_PROMPT = ("uncached", "cache_read", "cache_write_5m", "cache_write_1h")

@@ -142,11 +142,22 @@ class ReadBackOut(Schema):
     rest: dict[str, Json] | None
 
 
+class IterationOut(Schema):
+    """One of several requests behind one response; `model` is null for the call's own."""
+
+    model: str | None
+    usage: dict[str, int | None]
+
+
 class CallOut(Schema):
-    """A model call with its usage: `total` = uncached + cache_read + cache_write_5m + _1h."""
+    """A model call with its usage: `total` = uncached + cache_read + cache_write_5m + _1h.
+
+    `iterations` is empty if the response took one request.
+    """
 
     step: int
     usage: dict[str, int | None]
+    iterations: list[IterationOut]
     reconciles: bool
     cost_microusd: int | None
 

@@ -11,7 +11,7 @@ from sessions.importers.gemini_wire import gemini_message
 from sessions.importers.openai_wire import assistant_blocks, content_blocks, result_block
 from sessions.importers.records import Call, Json, Message
 from sessions.importers.reported import Implausible, Reported, any_usage
-from sessions.importers.wire import Block, is_said_in, milliseconds
+from sessions.importers.wire import Block, is_said_in, milliseconds, sequence
 
 LONGEST_ID = 200
 """Maximum length of an id, in characters."""
@@ -83,9 +83,12 @@ def message(item: Json, place: str) -> tuple[Message, Call | None]:
 def usage_of(raw: Json, place: str) -> Reported:
     """Parse usage in any provider's format. Raises Unacceptable."""
     given = _object(raw, place)
-    for name, count in given.items():
-        if isinstance(count, (int, float)) and not isinstance(count, bool) and count < 0:
-            raise Unacceptable(f"{place}/{name}", "must not be below zero")
+    listed = enumerate(sequence(given.get("iterations")))
+    parts = {place: given} | {f"{place}/iterations/{at}": _object(one, place) for at, one in listed}
+    for where, part in parts.items():
+        for name, count in part.items():
+            if isinstance(count, (int, float)) and not isinstance(count, bool) and count < 0:
+                raise Unacceptable(f"{where}/{name}", "must not be below zero")
     try:
         return any_usage(given)
     except Implausible:

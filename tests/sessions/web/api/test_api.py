@@ -49,6 +49,22 @@ def test_usage_is_normalised_and_counted_once(talked: Program):
     )
 
 
+def test_a_response_of_several_requests_lists_them(talked: Program):
+    own = {"input_tokens": 2, "cache_read_input_tokens": 61_000, "output_tokens": 200}
+    first = {"input_tokens": 2, "cache_read_input_tokens": 59_000, "output_tokens": 100}
+    advice = {"type": "advisor_message", "model": "claude-opus-4-1", "input_tokens": 50_000}
+    usage = {"input_tokens": 4, "output_tokens": 300, "iterations": [first, advice, own]}
+    result = talked.post("/sessions/run/calls", {"step": 1, "usage": usage})
+    assert result["usage"]["total"] == 61_002
+    assert result["usage"]["output"] == 300
+    found = [(one["model"], one["usage"]["total"]) for one in result["iterations"]]
+    assert found == [(None, 59_002), ("claude-opus-4-1", 50_000), (None, 61_002)]
+    usage["iterations"] = [first, {"output_tokens": -1}]
+    refused = talked.ask("POST", "/sessions/run/calls", {"step": 1, "usage": usage})
+    (error,) = assert_problem(refused, 422)["errors"]
+    assert error["pointer"] == "/usage/iterations/1/output_tokens"
+
+
 def test_pins_are_set_and_taken_off(talked: Program):
     assert talked.post("/sessions/run/pins", {"seq": 1}) == {"pins": [1]}
     assert talked.get("/sessions/run/pins") == {"pins": [1]}
