@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.contrib.auth.models import User
 from django.contrib.auth.signals import user_logged_in
 from django.db.models.signals import post_delete, post_save, pre_delete
+from django.http import HttpRequest
 
+from sessions.access import ip_of
+from sessions.actions.accounts.browsers import note_browser
+from sessions.actions.accounts.logins import network
 from sessions.actions.accounts.preferences import signed_in
 from sessions.actions.dashboard.day_totals import forget_day, sums_changed
 from sessions.actions.notifications import occurrences
@@ -28,6 +33,7 @@ from sessions.signals import breaks_found, budget_passed, job_failed, members_ch
 def connect() -> None:
     """Connect all receivers; called once, when apps are ready."""
     user_logged_in.connect(signed_in)
+    user_logged_in.connect(_signed_in_here)
     members_changed.connect(_reviews_follow_members)
     for model in (Session, Assessment, FactLedger, Review, ReviewItem):
         post_save.connect(sums_changed, sender=model)
@@ -40,6 +46,11 @@ def connect() -> None:
     budget_passed.connect(occurrences.budget_passed)
     breaks_found.connect(occurrences.breaks_found)
     job_failed.connect(occurrences.job_failed)
+
+
+def _signed_in_here(request: HttpRequest | None, user: User, **_: Any) -> None:
+    if request is not None:
+        note_browser(request, user, network(ip_of(request)))
 
 
 def _reviews_follow_members(team: Team, **_: Any) -> None:

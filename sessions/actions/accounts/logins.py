@@ -42,11 +42,12 @@ def _marked(name: str) -> str:
 
 
 def network(ip: str) -> str:
-    """Return an address; for IPv6 its /64 network, which belongs to one customer."""
+    """Return an address; for IPv6 its /64 network, which belongs to one customer, and for none
+    0.0.0.0."""
     try:
         address = ip_address(ip)
     except ValueError:
-        return ip
+        return "0.0.0.0"  # noqa: S104
     if isinstance(address, IPv6Address) and address.ipv4_mapped is None:
         return str(IPv6Address(int(address) >> 64 << 64))
     return ip

@@ -10,13 +10,12 @@ from typing import Any
 
 from django.apps import apps
 from django.conf import settings
-from django.contrib.auth import SESSION_KEY
 from django.contrib.auth.models import User
-from django.contrib.sessions.models import Session as BrowserSession
 from django.db import models, transaction
 from django.db.models import Q, QuerySet
 
 from sessions.actions.accounts import audit
+from sessions.actions.accounts.browsers import end_sessions
 from sessions.actions.accounts.members import remove
 from sessions.actions.accounts.pseudonyms import erase_from_log
 from sessions.actions.erasure.rows import name_of
@@ -122,17 +121,11 @@ def erase_member(erasure: Erasure, actor: audit.Actor) -> None:
         for column in ("proposed_by", "decided_by"):
             Rollout.objects.filter(team=erasure.team, **{column: user}).update(**{column: None})
         if not Membership.objects.filter(user=user).exists() and not user.is_superuser:
-            _sign_out(user)
+            end_sessions(user)
             user.delete()
             counts["account"] += 1
         erasure.counts = dict(Counter(erasure.counts) + counts)
         erasure.save(update_fields=["counts"])
-
-
-def _sign_out(user: User) -> None:
-    for browser in BrowserSession.objects.iterator():
-        if browser.get_decoded().get(SESSION_KEY) == str(user.pk):
-            browser.delete()
 
 
 def team_rows(team: Team, but_job: Any) -> Iterator[QuerySet[Any]]:

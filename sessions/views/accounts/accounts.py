@@ -22,6 +22,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from sessions.access import CHOSEN_TEAM, actor_of, teams_of
 from sessions.actions.accounts import members
 from sessions.actions.accounts.accounts import change_profile
+from sessions.actions.accounts.browsers import browsers_of, sign_out, sign_out_others
 from sessions.actions.accounts.emails import unconfirmed, waiting_email
 from sessions.actions.accounts.preferences import prefer
 from sessions.actions.accounts.sign_on import signs_on
@@ -91,6 +92,18 @@ def _password(request: HttpRequest, person: User) -> HttpResponse:
     return _saved(request, "Password changed. Your other browsers are signed out.")
 
 
+def _browser(request: HttpRequest, person: User) -> HttpResponse:
+    given = request.POST.get("browser", "")
+    ended = given.isdecimal() and sign_out(person, int(given[:18]), actor_of(request))
+    return _saved(request, "The browser is signed out." if ended else "It was signed out before.")
+
+
+def _browsers(request: HttpRequest, person: User) -> HttpResponse:
+    ended = sign_out_others(person, request.session.session_key, actor_of(request))
+    browsers = "1 other browser is" if ended == 1 else f"{ended} other browsers are"
+    return _saved(request, f"{browsers} signed out.")
+
+
 def _keyboard(request: HttpRequest, person: User) -> HttpResponse:
     answer = _saved(request, "Saved for this browser.")
     if request.POST.get("keys") == "off":
@@ -122,6 +135,8 @@ ACTS: dict[str, Callable[[HttpRequest, User], HttpResponse]] = {
     "profile": _profile,
     "confirm": _confirm,
     "password": _password,
+    "browser": _browser,
+    "browsers": _browsers,
     "preferences": _preferences,
     "keyboard": _keyboard,
     "team": _team,
@@ -164,6 +179,7 @@ def _shown(request: HttpRequest, status: int = 200, **given: Any) -> HttpRespons
         "unconfirmed": unconfirmed(person),
         "mails": bool(settings.EMAIL_HOST),
         "mine": mine.annotate(key_count=counted),
+        "browsers": browsers_of(person, request.session.session_key),
         "keys_off": request.COOKIES.get(KEYS_COOKIE) == "off",
     }
     return render(request, "accounts/account.html", context | given, status=status)

@@ -12,7 +12,9 @@ from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 
-from sessions.access import API
+from sessions.access import API, ip_of
+from sessions.actions.accounts.browsers import is_stale, note_browser
+from sessions.actions.accounts.logins import network
 from sessions.api.web import problems
 from sessions.views.accounts.login import closed
 
@@ -62,7 +64,11 @@ class SignedIn(LoginRequiredMiddleware):
     def process_view(self, request: HttpRequest, *view: Any) -> HttpResponseBase | None:
         """Refuse users who are not signed in; 503 if that cannot be determined."""
         try:
-            return super().process_view(request, *view)
+            refusal = super().process_view(request, *view)
+            if refusal is None and getattr(view[0], "login_required", True) and is_stale(request):
+                assert request.user.is_authenticated
+                note_browser(request, request.user, network(ip_of(request)))
+            return refusal
         except (OperationalError, InterfaceError) as error:
             return self.process_exception(request, error)
 

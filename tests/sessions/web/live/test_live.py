@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from allauth.usersessions.models import UserSession
 from asgiref.sync import sync_to_async
 from channels.layers import get_channel_layer
 from channels.testing import WebsocketCommunicator
@@ -13,6 +14,7 @@ from django.test import Client
 from sessions import consumers, live
 from sessions.actions.accounts import members
 from sessions.actions.accounts.audit import COMMAND
+from sessions.actions.accounts.browsers import sign_out
 from sessions.actions.accounts.teams import local_team
 from sessions.actions.jobs import jobs
 from sessions.models import Membership, Team
@@ -162,6 +164,16 @@ async def test_a_changed_password_closes_pages_in_other_browsers():
     await answer(opened)
     member.set_password("harbour-lantern-7")
     await member.asave()
+    assert await opened.receive_output(PATIENCE) == {"type": "websocket.close", "code": 4401}
+    await opened.disconnect()
+
+
+async def test_a_browser_signed_out_from_another_one_closes_its_pages():
+    member = await sync_to_async(User.objects.create_user)("mara", "", "lantern-ferry-42")
+    opened = await watching(["sessions"], await signed_in(member))
+    await answer(opened)
+    row = await UserSession.objects.aget(user=member)
+    assert await sync_to_async(sign_out)(member, row.pk, COMMAND)
     assert await opened.receive_output(PATIENCE) == {"type": "websocket.close", "code": 4401}
     await opened.disconnect()
 
