@@ -257,6 +257,16 @@ def test_a_range_without_sessions_says_when_the_last_one_was(client: Client):
     assert "1 of 1" in tile(page_of(client, "/dashboard/?range=all"), "steps")
 
 
+def test_sessions_without_a_cost_do_not_hide_older_ones_that_have_one(client: Client):
+    made("priced", 90.0, cost_microusd=2_500_000)
+    made("just imported, without times", usage_calls=0)
+    page = page_of(client, "/dashboard/")
+    assert "No session in the usual range has a known cost, so this page shows all" in page.text
+    assert "2 of 2" in tile(page, "steps")
+    made("new", cost_microusd=1)
+    assert "shows all dates" not in page_of(client, "/dashboard/").text
+
+
 @pytest.mark.parametrize(
     ("query", "field"),
     [("from=soon", "from"), ("from=2026-11-02&to=2026-11-01", "to")],

@@ -82,6 +82,24 @@ def test_a_gauge_has_its_marks_where_the_policy_acts():
     assert (plain.used, plain.trigger, plain.standing.state) == (GAUGE, None, "over")
 
 
+def test_the_legend_names_the_marks_that_gauges_have(client: Client):
+    session("plain")
+    plain = page_of(client, "/live/").text
+    assert "kept free for the output" in plain and "the policy acts" not in plain
+    session("managed", policy_version=preset_version(local_team(), "offload-first"))
+    assert "the policy acts" in page_of(client, "/live/").text
+
+
+def test_the_page_says_how_many_of_its_sessions_belong_to_the_demo(client: Client):
+    session("mine")
+    session("made up", demo=True)
+    session("made up and over", demo=True, outcome="succeeded")
+    page = page_of(client, "/live/")
+    assert "1 demo session is left out." in page.text and "of the demo" not in page.text
+    page = page_of(client, "/live/?demo=1")
+    assert "1 demo session is shown beside yours." in page.text and "1 of the demo" in page.text
+
+
 def test_a_policy_that_cannot_be_read_hides_no_session(client: Client):
     old = version_of(local_team(), "old", {"steps": [{"strategy": "gone"}]}, preset=False)
     session("under an old policy", policy_version=old)
