@@ -19,6 +19,8 @@ _ENDS = frozenset({"response.completed", "response.incomplete"})
 _STORED = ("previous_response_id", "conversation")
 _ADDED = "additional_tools"
 """Items with tools. Codex begins with one for models that know tools only from there."""
+_SETTINGS = "configuration_update"
+"""Items that set reasoning and format of later responses; no part of what the model reads."""
 _CREDENTIALS = frozenset({"authorization", "headers"})
 """Fields of tools of type `mcp` that must not be stored."""
 
@@ -77,7 +79,7 @@ def _unmanaged(request: Json) -> str:
     if any(_CREDENTIALS & tool.keys() for tool in _tools(request)):
         return "its tools have credentials, which must not be stored"
     forms = {type_of(item) for item in items_of(request.get("input"))[len(_added(request)) :]}
-    unknown = sorted(forms - KEPT.keys() - BY_PROVIDER)
+    unknown = sorted(forms - KEPT.keys() - BY_PROVIDER - {_SETTINGS})
     return f"its items of type {unknown[0]} are not known" if unknown else ""
 
 
@@ -94,7 +96,9 @@ def _sent(request: Json, managed: Json) -> Json:
     for name in ("tools", "tool_choice"):
         if managed.get(name):
             made[name] = managed[name]
-    made["input"] = [*_with_ours(request, made), *items]
+    # Each stays in effect until a later one: in their order, they also are before all messages.
+    settings = [item for item in items_of(request.get("input")) if type_of(item) == _SETTINGS]
+    made["input"] = [*_with_ours(request, made), *settings, *items]
     return made
 
 

@@ -108,7 +108,9 @@ class _CodexReader:
     def _item(self, line: Line, payload: dict[str, Json], at: int | None) -> None:
         item = item_of(payload)
         if item is None:
-            self._skip(line, f"response_item/{string(payload.get('type'))}", "unknown")
+            form = string(payload.get("type"))
+            reason: Reason = "not context" if form == "configuration_update" else "unknown"
+            self._skip(line, f"response_item/{form}", reason)
             return
         if item.role == "assistant" and self._began is None:
             self._began = at

@@ -12,6 +12,7 @@ import openai
 import pytest
 
 from contextlab.client import ContextLab
+from contextlab.proxy.forms import form_of
 from tests.contextlab.client.test_client import lab
 from tests.contextlab.client.test_reading_back import LAST, LOG, kinds
 from tests.contextlab.proxy.test_proxy import NOWHERE, key_of, proxy
@@ -263,3 +264,19 @@ def test_a_history_kept_by_the_provider_is_recorded_and_not_managed(
         )
     assert "previous_response_id" in raw.headers["x-contextlab"]
     assert gpt.bodies[1]["input"] == [{"role": "user", "content": "Two"}]
+
+
+def test_settings_among_the_items_come_before_a_managed_history():
+    known = form_of("openai", "v1/responses", "")
+    assert known is not None
+    low, high = (
+        {"type": "configuration_update", "reasoning": {"effort": effort}}
+        for effort in ("low", "high")
+    )
+    said = [{"role": "user", "content": text} for text in ("a", "b")]
+    request = {"model": MODEL, "input": [low, said[0], high, said[1]], "instructions": ""}
+    form = known[0]
+    assert form.unmanaged(request) == ""
+    assert len(form.asked(request)["messages"]) == 2
+    assert form.sent(request, {"messages": said})["input"] == [low, high, *said]
+    assert "not known" in form.unmanaged({**request, "input": [{"type": "new"}, *said]})
