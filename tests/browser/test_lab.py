@@ -168,7 +168,7 @@ def test_a_draft_is_kept_and_followed_to_where_it_hurts(lab: Any) -> None:
     lab.get_by_text("leaner").first.wait_for()
 
     lab.goto(address)
-    lab.get_by_role("link", name="Change thresholds").click()
+    lab.get_by_role("link", name="Change settings").click()
     is_now(lab, ".lab-choice > summary", "5: 5 chosen by hand")
     assert lab.locator(".lab-head select").first.input_value() == "leaner@1"
     assert compacts.input_value() == "20"

@@ -238,13 +238,22 @@ describe('a scatter', () => {
 
   it('never writes two names over each other', () => {
     const names = placed(
-      Array.from({ length: 8 }, () => ({ x: 50, y: 60, wide: 40 })),
+      Array.from({ length: 12 }, () => ({ x: 50, y: 60, wide: 40 })),
       300,
       120,
     );
-    const lines = names.filter((one) => one !== null).map((one) => one!.y);
-    expect(new Set(lines).size).toBe(lines.length);
-    expect(names.filter((one) => one === null)).toHaveLength(3);
+    const places = names.filter((one) => one !== null).map((one) => `${one!.y} ${one!.end}`);
+    expect(new Set(places).size).toBe(places.length);
+    expect(names.filter((one) => one === null)).toHaveLength(2);
+    const beside = placed(
+      [
+        { x: 50, y: 60, wide: 40 },
+        { x: 70, y: 60, wide: 40 },
+      ],
+      300,
+      120,
+    );
+    expect(beside[0]).toEqual({ x: 40, y: 60, end: true }); // not over the other's mark
     expect(placed([{ x: 290, y: 50, wide: 40 }], 300, 120)[0]).toEqual({
       x: 280,
       y: 50,

@@ -29,13 +29,13 @@ NAMES = {
     KIND: "Import",
     "simulate": "Simulated replay",
     SIMULATION: "Simulation",
-    TUNING: "Search",
+    TUNING: "Auto-tune",
     "demo": "Demo sessions",
     "demo-removal": "Removal of the demo",
     "compact": "Compaction",
-    "tend": "Context update",
-    "assess": "Assessment",
-    "share": "Sharing",
+    "tend": "Managed context update",
+    "assess": "Session assessment",
+    "share": "Summary shared",
     "verify": "Store check",
     "notify": "Notification",
 }
@@ -141,7 +141,7 @@ def _links(job: Job) -> list[tuple[str, str]]:
         address = reverse("simulation", args=[job.payload["simulation"]])
         links.append(("Simulation results", address))
     if job.kind == TUNING:
-        links.append(("Search results", reverse("tuning", args=[job.payload["tuning"]])))
+        links.append(("Auto-tune results", reverse("tuning", args=[job.payload["tuning"]])))
     session = _session(job)
     if session is not None:
         run = (job.result or {}).get("run")

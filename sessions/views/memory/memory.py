@@ -29,9 +29,9 @@ from sessions.views.web.paging import page
 NAMES = {
     "task": "Task",
     "plan": "Plans",
-    "agent": "Findings of agents",
+    "agent": "Agents' findings",
     "knowledge": "Knowledge",
-    "task_done": "Finished",
+    "task_done": "Done",
     "summary": "Summary",
 }
 """Names of note kinds on pages, in the order a board shows them."""
@@ -74,7 +74,7 @@ def memory(request: HttpRequest) -> HttpResponse:
         "task": task,
         "found": _found(search([team], asked, task=task, limit=30, demo=demo)) if asked else [],
         "boards": [(board, board_name(board), _counts(board)) for board in shown.rows],
-        "kinds": [NAMES[kind] for kind in KINDS],
+        "kinds": [(NAMES[kind], SAID_OF[kind]) for kind in KINDS],
         "shares": shares.annotate(delivered=Count("deliveries")).order_by("-pk")[:SHARES],
         "share_count": shares.count(),
         "subscriptions": subscribed.order_by("-pk")[:SUBSCRIPTIONS],

@@ -43,6 +43,11 @@ class ShownEffect:
     against_active: str
     url: str
 
+    @property
+    def against_parts(self) -> list[str]:
+        """Cost and recall against the active version, each for a line of its own."""
+        return self.against_active.split(", ") if self.against_active else []
+
 
 @dataclass(frozen=True, slots=True)
 class PolicyEffects:

@@ -15,6 +15,9 @@ MOST = 28
 WIDTH, HEIGHT, APART, DOWN = 190, 50, 280, 66
 """Size of a node, and distances of columns and rows, in pixels."""
 
+LABELS = (-9, 9, -24, 24)
+"""Where the counts of lines to a tool go, from the middle of its node, in pixels."""
+
 LETTERS = 22
 """Most letters of a name in a node."""
 
@@ -39,7 +42,8 @@ class ToolNode:
 
 @dataclass(frozen=True, slots=True)
 class ToolEdge:
-    """A curve between two nodes, by index, with its label."""
+    """A curve between two nodes, by index, with its label; `most` if no other to the same node
+    counts more."""
 
     start: int
     end: int
@@ -48,6 +52,7 @@ class ToolEdge:
     count: int
     x: int
     y: int
+    most: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,12 +130,15 @@ def _untangle(columns: dict[int, list[str]], edges: Sequence[RanBefore]) -> None
 
 def _edge(start: ToolNode, end: ToolNode, count: int, most: int) -> ToolEdge:
     x, y = start.x + WIDTH, start.y + HEIGHT // 2
+    # Above and below the end of the line, where it alone runs; in its middle, others cross it.
+    rank = sorted(end.before, key=lambda one: -one[1]).index((start.name, count))
+    label_y = end.y + HEIGHT // 2 + LABELS[rank % len(LABELS)]
     to_x, to_y = end.x, end.y + HEIGHT // 2
     if end.level <= start.level:  # both on the last level
         x, to_x = start.x + WIDTH, end.x + WIDTH
         path = f"M{x} {y}C{x + 40} {y} {to_x + 40} {to_y} {to_x} {to_y}"
-        return ToolEdge(start.index, end.index, path, 1, count, x + 34, (y + to_y) // 2)
+        return ToolEdge(start.index, end.index, path, 1, count, to_x + 14, label_y, not rank)
     middle = (x + to_x) // 2
     path = f"M{x} {y}C{middle} {y} {middle} {to_y} {to_x} {to_y}"
     weight = 1 + round(3 * count / most)
-    return ToolEdge(start.index, end.index, path, weight, count, middle, (y + to_y) // 2)
+    return ToolEdge(start.index, end.index, path, weight, count, to_x - 16, label_y, not rank)

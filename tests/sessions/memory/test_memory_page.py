@@ -56,7 +56,7 @@ def test_a_session_leads_to_its_board(client: Client) -> None:
     board = board_of(made)
     assert answer["Location"].startswith(f"/memory/boards/{board.pk}/")
     page = page_of(client, f"/memory/boards/{board.pk}/")
-    for said in ("Task", "Findings of agents", "Finished", "It was the cookie."):
+    for said in ("Task", "Agents' findings", "Done", "It was the cookie."):
         assert said in page.text
     assert "in context" in page.text and "message 1" in page.links
     assert page.links["message 1"] == f"/sessions/{made.pk}/steps/1/?m=1"

@@ -128,7 +128,7 @@ def test_pages_and_api_show_the_effect_of_a_policy(lab: Simulation) -> None:
         "needed"
     ) in page.text
     assert "100 % of 4 uses of facts, in all steps of 1 session" in page.text
-    assert "−25 % −50 % 50.0 % +50 % cost, −25.0 points recall" in page.text
+    assert "−25 % −50 % 50.0 % +50 % cost −25.0 points recall" in page.text
     compared = f"/lab/{lab.pk}/?of=sliding-window%401"
     assert page.links["−25 %"] == compared
     assert "(recorded 100 %)" in page_of(signed_in(), "/policies/sliding-window/").text

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from sessions.actions.reviews import reviews
@@ -36,6 +38,23 @@ def test_nothing_yet_and_all_done_are_two_states(ours: Team):
     assert "Done today 1 by you, 1 by the team" in page.text
     assert "unknown: fewer than 5 double reviews (0)" in page.text
     assert client.get("/review/next/").url == "/review/"
+
+
+def test_the_list_says_what_waits_and_why_the_needed_and_lost_first(ours: Team):
+    old, lost = item(ours, "old"), item(ours, "lost")
+    FactLedger.objects.filter(revision=old.revision).delete()
+    ledger = FactLedger.objects.get(revision=lost.revision)
+    ledger.after_effects = 3
+    ledger.facts = [{**ledger.facts[0], "state": "lost", "needed": 9}]
+    ledger.save()
+    reader = browser(member(ours, role="viewer"))
+    page = page_of(reader, "/review/")
+    assert page.html.find(f"/review/items/{lost.pk}/") < page.html.find(f"/review/items/{old.pk}/")
+    cells = re.findall(
+        r'data-name="(?:reason|lost and needed|done again)">\s*([^<]*?)\s*</td>', page.html
+    )
+    assert cells == ["by hand", "1", "3", "by hand", "unknown", "unknown"]
+    assert not Review.objects.exists(), "looking reserves nothing"
 
 
 def test_a_viewer_is_marked_read_only(ours: Team):

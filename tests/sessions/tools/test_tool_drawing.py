@@ -29,6 +29,11 @@ def test_nodes_stand_by_level_with_uses_and_cost() -> None:
     assert (nodes["edit"].uses, nodes["edit"].microusd, nodes["grep"].microusd) == (2, 5_000, None)
     for edge in found.edges:
         assert found.nodes[edge.start].level <= found.nodes[edge.end].level
+    for node in found.nodes:
+        into = [edge for edge in found.edges if edge.end == node.index]
+        assert len({edge.y for edge in into}) == len(into), "no number over another"
+        most = [max(edge.count for edge in into)] if into else []
+        assert [edge.count for edge in into if edge.most] == most
     assert [node.index for node in found.nodes] == list(range(3))
     assert drawing(habits_of([]), {}) is None
     many = drawing(habits_of([[f"t{i}"] for i in range(MOST + 2)]), {})

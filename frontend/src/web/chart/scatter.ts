@@ -100,23 +100,30 @@ export function placed(
   width: number,
   height: number,
 ): ({ x: number; y: number; end: boolean } | null)[] {
-  const taken: { left: number; right: number; y: number }[] = [];
-  return at.map(({ x, y, wide }) => {
-    const end = x + 10 + wide > width;
-    const left = end ? x - 10 - wide : x + 10;
-    for (const shift of [0, 13, -13, 26, -26]) {
-      const line = y + shift;
-      const free =
-        line > 6 &&
-        line < height - 4 &&
-        !taken.some(
-          (one) => Math.abs(one.y - line) < 12 && one.left < left + wide && left < one.right,
-        );
-      if (free) {
-        taken.push({ left, right: left + wide, y: line });
-        return { x: end ? x - 10 : x + 10, y: line, end };
+  // Names cover no other name and no mark.
+  const taken = at.map(({ x, y }) => ({ left: x - 6, right: x + 6, y }));
+  return at.map(({ x, y, wide }, own) => {
+    const right = x + 10 + wide <= width;
+    for (const shift of [0, 13, -13, 26, -26])
+      for (const end of right ? [false, true] : [true]) {
+        const left = end ? x - 10 - wide : x + 10;
+        const line = y + shift;
+        const free =
+          left >= 0 &&
+          line > 6 &&
+          line < height - 4 &&
+          !taken.some(
+            (one, i) =>
+              i !== own &&
+              Math.abs(one.y - line) < 12 &&
+              one.left < left + wide &&
+              left < one.right,
+          );
+        if (free) {
+          taken.push({ left, right: left + wide, y: line });
+          return { x: end ? x - 10 : x + 10, y: line, end };
+        }
       }
-    }
     return null;
   });
 }
