@@ -1,0 +1,146 @@
+"""Code blocks of the docs that no test runs, by the reason, with the page and how they begin."""
+
+from __future__ import annotations
+
+NOT_RUN: dict[str, dict[str, list[str]]] = {
+    "It installs or builds; the checks run these targets on their own.": {
+        "README.md": [
+            "make run     # installs, builds, adds demo sessions, starts",
+        ],
+        "CONTRIBUTING.md": [
+            "make setup   # .venv as locked in requirements.lock, pages b",
+            ".venv/bin/python -m pytest -n 0 tests/sessions/record/test_i",
+        ],
+        "docs/index.md": [
+            "make run     # installs, builds, adds demo sessions, starts",
+        ],
+        "docs/live/typescript.md": [
+            "make clients/typescript/build/.built       # in a checkout",
+        ],
+    },
+    "It needs an agent, a server or logs; commands are parsed (test_docs.py).": {
+        "README.md": [
+            ".venv/bin/contextlab wrap claude                           #",
+            ".venv/bin/contextlab import ~/.claude/projects    # reads lo",
+        ],
+        "docs/imports/importing.md": [
+            "contextlab import ~/.claude/projects        # files and fold",
+            "contextlab verify PATH…   # --json for one JSON object",
+        ],
+        "docs/index.md": [
+            ".venv/bin/contextlab import ~/.claude/projects",
+            ".venv/bin/contextlab wrap claude",
+        ],
+        "docs/live/mcp.md": [
+            "contextlab mcp --http --port 8767 --url http://127.0.0.1:876",
+        ],
+        "docs/live/proxy.md": [
+            ".venv/bin/contextlab wrap claude                      # reco",
+            ".venv/bin/contextlab proxy --port 8766 --server http://127.0",
+        ],
+        "docs/operating.md": [
+            "contextlab invite --team ops --email mara@example.org --url",
+            "contextlab backup /mnt/backups/                # a new file,",
+        ],
+        "docs/replay/replay.md": [
+            "contextlab export my-run --html my-run.html",
+            "contextlab why my-run 8417 --policies",
+            "contextlab compare run-a run-b --steps",
+            "contextlab compare my-run --with-run managed",
+        ],
+        "docs/web/api.md": [
+            "contextlab token create --team my-team --name laptop",
+        ],
+    },
+    "A drawing or a formula, no program.": {
+        "docs/architecture.md": [
+            "browser ── frontend/ draws ──┐            agents, logs ──┐",
+            "flowchart TB",
+            "flowchart TB",
+        ],
+        "docs/policies/rollouts.md": [
+            "proposed ── accept ──▶ running at 10 % ── widen ──▶ 50 % ──",
+        ],
+        "docs/record/cache.md": [
+            "calls × S × read price > K × (write price − read price)",
+        ],
+    },
+    "A few lines out of a longer program; tests of the client call the same functions.": {
+        "docs/budgets/budgets.md": [
+            'session.reserve("call-7")              # raises OverBudget;',
+        ],
+        "docs/imports/importing.md": [
+            "from sessions.importers import NotALog, counts, detect, pars",
+        ],
+        "docs/index.md": [
+            "import anthropic",
+            "import Anthropic from '@anthropic-ai/sdk';",
+        ],
+        "docs/web/api.md": [
+            "from contextlab.client import wrap",
+        ],
+    },
+    "Settings or a hook for another program, with names of its own.": {
+        "docs/imports/importing.md": [
+            "OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:8765/api",
+        ],
+        "docs/imports/push.md": [
+            "export CONTEXTLAB_URL=https://contextlab.example.com CONTEXT",
+            "{",
+            'logs=$(dirname "$(jq -r .transcript_path)"); contextlab push',
+            'notify = ["sh", "-c", "contextlab push ~/.codex/sessions >/d',
+        ],
+        "docs/live/mcp.md": [
+            "claude mcp add contextlab -e CONTEXTLAB_TOKEN=KEY -- context",
+        ],
+        "docs/live/ways-in.md": [
+            "export OPENAI_BASE_URL=PROXY/manage/openai/v1",
+        ],
+        "docs/operating.md": [
+            "export CONTEXTLAB_SECRET_KEY=$(openssl rand -hex 32) POSTGRE",
+            "cp deploy/systemd/* /etc/systemd/system/ && systemctl daemon",
+            "CONTEXTLAB_OIDC_URL=https://id.example.org/realms/main",
+            '[models."house-model"]   # as agents send it, with or withou',
+        ],
+        "docs/policies/policies.md": [
+            "name: coding-agents",
+        ],
+    },
+    "What a command prints or answers, with numbers of its own.": {
+        "docs/imports/importing.md": [
+            "equal  runs/a.jsonl  claude-code: sessions 1, steps 66, prom",
+        ],
+        "docs/web/api.md": [
+            '{"context_id": "ctx_URj9NoBz9QOrP4McgtFfvg", "format": "anth',
+        ],
+    },
+    "It needs a server and a key; tests of the API send such requests.": {
+        "docs/index.md": [
+            'curl -H "$KEY" $API/sessions/my-run/messages --json \\',
+        ],
+        "docs/memory/memory.md": [
+            'curl -H "$KEY" $API/sessions/my-run/notes --json \\',
+            'curl -H "$KEY" $API/subscriptions --json \'{"session": "my-ru',
+        ],
+        "docs/policies/policies.md": [
+            'curl -H "$KEY" $API/policies',
+        ],
+        "docs/search/search.md": [
+            'curl -H "$KEY" "$API/search?q=checkout.env+8417&kind=file"',
+        ],
+        "docs/web/api.md": [
+            "export API=http://127.0.0.1:8765/api/v1",
+            'curl -H "$KEY" -X PUT $API/sessions/my-run --json \'{"agent":',
+            'curl -H "$KEY" $API/sessions/my-run/messages --json \\',
+            'curl -H "$KEY" "$API/sessions/my-run/context?format=anthropi',
+            'curl -H "$KEY" $API/sessions/my-run/messages -H "Idempotency',
+            'curl -H "$KEY" $API/sessions/my-run/steps --json \'{',
+            'curl -H "$KEY" -X PUT $API/sessions/my-run --json \'{"outcome',
+            'curl -H "$KEY" "$API/sessions/my-run/content/m4.0?head=1"',
+            'curl -H "$KEY" "$API/sessions/my-run/context?offloads=.offlo',
+            'curl -H "$KEY" $API/sessions/my-run/pins --json \'{"seq": 2}\'',
+            'curl -H "$KEY" -X PUT $API/sessions/my-run/tools --json \'{',
+            'curl -H "$KEY" $API/sessions/my-run/budgets/check --json \'{"',
+        ],
+    },
+}
