@@ -102,8 +102,12 @@ class HitRow:
 
     @property
     def why_url(self) -> str:
-        """Why the text left the context; empty if it did not."""
-        matched = next((text for matches, text in self.hit.excerpt if matches), "")
+        """Why the text left the context; empty if it did not. Of several words that match, a number
+        or the longest is asked for: common words occur in too many blocks to be followed."""
+        found = [text for matches, text in self.hit.excerpt if matches]
+        matched = max(
+            found, key=lambda text: (any(map(str.isdecimal, text)), len(text)), default=""
+        )
         if self.hit.presence.state in ("in_context", "ended") or not matched:
             return ""
         return f"{reverse('why', args=[self.hit.session.pk])}?{urlencode({'text': matched})}"
