@@ -197,12 +197,13 @@ def test_from_an_append_to_the_page_and_to_deletion(program: Program, jobs_wait:
     assert hit["session"]["id"] == str(stored.pk)
     assert hit["url"].endswith(f"/sessions/{stored.pk}/steps/2/?m=3")
 
-    page = page_of(signed_in(program.team), "/search/?q=8417")
+    reader = signed_in(program.team)
+    page = page_of(reader, "/search/?q=8417")
     assert "<mark>8417</mark>" in page.markup
     assert escape("<b>&") in page.markup
     assert page.links[f"lost at step {hit['state_since']}"].endswith("?m=3")
     assert page.links["Why?"] == f"/sessions/{stored.pk}/why/?text=8417"
-    page = page_of(signed_in(program.team), "/search/?q=drain+8417")
+    page = page_of(reader, "/search/?q=drain+8417")
     assert page.links["Why?"].endswith("?text=8417"), "not the longer, more common word"
     assert f"/sessions/{stored.pk}/steps/2/?m=3" in page.links.values()
 
