@@ -35,6 +35,11 @@ ACCOUNT_EMAIL_VERIFICATION = "optional"
 ACCOUNT_EMAIL_CONFIRMATION_EXPIRE_DAYS = 1
 ACCOUNT_EMAIL_UNKNOWN_ACCOUNTS = False
 ACCOUNT_EMAIL_SUBJECT_PREFIX = "[ContextLab] "
+MFA_ADAPTER = "sessions.views.accounts.second_factor.SecondFactorAdapter"
+MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
+MFA_TOTP_ISSUER = "ContextLab"
+MFA_TOTP_TOLERANCE = 1  # codes before and after: clocks of phones differ
+MFA_ALLOW_UNVERIFIED_EMAIL = True  # people join by invitation, not with any address
 ACCOUNT_RATE_LIMITS = {
     # Failed attempts: for a name from one source, from one source, for a name from everywhere.
     "login_failed": "10/15m/key",

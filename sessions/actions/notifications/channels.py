@@ -16,8 +16,8 @@ from sessions.actions.accounts import audit
 from sessions.actions.notifications.announce import ask_delivery
 from sessions.actions.notifications.events import EVENTS, TEST
 from sessions.actions.notifications.outbound import InvalidAddress, check_address
-from sessions.actions.notifications.sealed import seal
 from sessions.actions.notifications.written import SECRET_PREFIX
+from sessions.actions.web.sealed import seal
 from sessions.importers.decoded import clean
 from sessions.importers.delivered.delivered import Unacceptable
 from sessions.models import Notification, NotificationChannel, NotificationRule, Team

@@ -20,7 +20,6 @@ from sessions.actions.jobs import jobs
 from sessions.actions.jobs.attempts import Running
 from sessions.actions.notifications.announce import ask_delivery
 from sessions.actions.notifications.outbound import Reply, post
-from sessions.actions.notifications.sealed import Unsealable, unseal
 from sessions.actions.notifications.written import (
     as_json,
     as_slack,
@@ -28,6 +27,7 @@ from sessions.actions.notifications.written import (
     signature_headers,
     subject,
 )
+from sessions.actions.web.sealed import Unsealable, unseal
 from sessions.models import Notification, NotificationChannel
 
 PAUSES = (10, 60, 300, 1800)

@@ -10,6 +10,7 @@ from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session as BrowserSession
 from django.utils import timezone
 
+from sessions.actions.accounts.second_factor import owing_among
 from sessions.models import Job, Membership, Session
 from sessions.models.policies.rollouts import topic_versions
 from sessions.models.record.list_versions import list_version, together
@@ -43,6 +44,8 @@ def look(users: Iterable[int], keys: Iterable[str], topics: set[str]) -> Seen:
     members = Membership.objects.filter(user__in=set(users), user__is_active=True)
     for user, team in members.values_list("user_id", "team_id"):
         teams.setdefault(user, set()).add(team)
+    for user in owing_among(teams):
+        del teams[user]
     alive = BrowserSession.objects.filter(session_key__in=set(keys), expire_date__gt=timezone.now())
     versions: dict[str, tuple[uuid.UUID, int]] = {}
     kept = Session.objects.filter(erasing=None)

@@ -16,6 +16,7 @@ from ninja.utils import check_csrf
 
 from sessions.access import SAFE, Asker, NotAllowed, session_of, team_to, teams_of
 from sessions.actions.accounts.keys import check_key
+from sessions.actions.accounts.second_factor import must_set_up
 from sessions.actions.live.folds import ready, serving
 from sessions.actions.web.once import AnotherRequest, Once
 from sessions.api.web.problems import Refusal
@@ -78,6 +79,12 @@ def _in_browser(request: HttpRequest) -> Asker:
             "Send `Authorization: Bearer clk_…`. Create a key with `contextlab token create "
             "--team NAME`.",
             headers={"WWW-Authenticate": CHALLENGE},
+        )
+    if must_set_up(request.user.pk):
+        raise Refusal(
+            403,
+            "Second factor required",
+            "A team of yours requires a second factor. Set it up under Your account.",
         )
     if request.method not in SAFE and check_csrf(request) is not None:
         raise Refusal(

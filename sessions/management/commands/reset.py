@@ -11,16 +11,23 @@ from django.core.management.base import BaseCommand, CommandError
 
 from sessions.actions.accounts.audit import COMMAND, note_for
 from sessions.actions.accounts.resets import NotTheirs, path_for
+from sessions.actions.accounts.second_factor import remove_second_factor
 from sessions.actions.web.addresses import base_url
 
 
 class Command(BaseCommand):
-    help = "Print a link with which a person sets a new password, once within a day."
+    help = (
+        "Print a link with which a person sets a new password, once within a day; or remove the "
+        "second factor of a person who lost the phone and the recovery codes."
+    )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("name", help="user name")
         parser.add_argument(
             "--url", default=base_url(), help="URL of this server (default: %(default)s)"
+        )
+        parser.add_argument(
+            "--second-factor", action="store_true", help="remove the second factor instead"
         )
         parser.add_argument("--json", action="store_true", help="print JSON")
 
@@ -31,6 +38,12 @@ class Command(BaseCommand):
                 f"There is no account {options['name']!r}. Names are under Settings, Members.",
                 returncode=2,
             )
+        if options["second_factor"]:
+            removed = remove_second_factor(user, COMMAND)
+            said = "was removed" if removed else "was never set up"
+            answer = json.dumps({"removed": removed}) if options["json"] else ""
+            self.stdout.write(answer or f"The second factor of {user.username} {said}.")
+            return
         try:
             url = options["url"].rstrip("/") + path_for(user)
         except NotTheirs as problem:

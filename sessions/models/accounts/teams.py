@@ -33,6 +33,9 @@ class Team(models.Model):
     active = models.ForeignKey(
         "agent_sessions.PolicyVersion", null=True, on_delete=models.PROTECT, related_name="+"
     )
+    require_second_factor = models.BooleanField(
+        default=False, help_text="members without one set it up before anything else"
+    )
     created = models.DateTimeField(auto_now_add=True)
 
     def __str__(self) -> str:

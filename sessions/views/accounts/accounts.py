@@ -8,6 +8,8 @@ from typing import Any
 from allauth.account.internal.flows.email_verification import send_verification_email_to_address
 from allauth.account.internal.flows.password_change import finalize_password_change
 from allauth.account.models import EmailAddress
+from allauth.mfa.models import Authenticator
+from allauth.mfa.utils import is_mfa_enabled
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.models import User
@@ -179,6 +181,7 @@ def _shown(request: HttpRequest, status: int = 200, **given: Any) -> HttpRespons
         "unconfirmed": unconfirmed(person),
         "mails": bool(settings.EMAIL_HOST),
         "mine": mine.annotate(key_count=counted),
+        "second_factor": is_mfa_enabled(person, [Authenticator.Type.TOTP]),
         "browsers": browsers_of(person, request.session.session_key),
         "keys_off": request.COOKIES.get(KEYS_COOKIE) == "off",
     }

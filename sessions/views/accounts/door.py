@@ -11,12 +11,14 @@ from django.contrib.auth.middleware import LoginRequiredMiddleware
 from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
+from django.shortcuts import redirect
 
 from sessions.access import API, ip_of
 from sessions.actions.accounts.browsers import is_stale, note_browser
 from sessions.actions.accounts.logins import network
 from sessions.api.web import problems
 from sessions.views.accounts.login import closed
+from sessions.views.accounts.second_factor import leads_there
 
 log = logging.getLogger(__name__)
 
@@ -68,6 +70,8 @@ class SignedIn(LoginRequiredMiddleware):
             if refusal is None and getattr(view[0], "login_required", True) and is_stale(request):
                 assert request.user.is_authenticated
                 note_browser(request, request.user, network(ip_of(request)))
+            if refusal is None and getattr(view[0], "login_required", True):
+                return redirect("mfa_activate_totp") if leads_there(request) else None
             return refusal
         except (OperationalError, InterfaceError) as error:
             return self.process_exception(request, error)

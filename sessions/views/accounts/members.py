@@ -17,6 +17,7 @@ from sessions.actions.accounts import members as actions
 from sessions.actions.accounts.invitations import VALID, invite, waiting
 from sessions.actions.accounts.invitations import withdraw as withdraw_invitation
 from sessions.actions.accounts.resets import NotTheirs, reset_path
+from sessions.actions.accounts.second_factor import require_second_factor
 from sessions.actions.accounts.teams import rename_team
 from sessions.models import Invitation, Membership, Team
 from sessions.models.accounts.teams import RIGHTS, ROLE_MAY
@@ -137,11 +138,15 @@ def withdraw(request: HttpRequest, invitation_id: int) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def team(request: HttpRequest) -> HttpResponse:
-    """Show the team's name; POST changes it."""
+    """Show the team's name and whether it requires a second factor; POST changes one of them."""
     its = team_of(request)
     given = TeamName(initial={"name": its.name})
     if request.method == "POST":
         require(request, its, "members")
+        if "second_factor" in request.POST:
+            wanted = request.POST["second_factor"] == "required"
+            require_second_factor(its, wanted, actor_of(request))
+            return _back("team", its)
         given = TeamName(request.POST)
         if given.is_valid():
             rename_team(its, given.cleaned_data["name"], actor_of(request))
