@@ -163,7 +163,7 @@ def test_a_draft_is_kept_and_followed_to_where_it_hurts(lab: Any) -> None:
     assert lab.locator(".lab-versions").inner_text() == table
     assert lab.locator(".event-verdict .answer").inner_text() == answer
 
-    lab.get_by_role("button", name=re.compile(r"^Replay at S\d+")).first.click()
+    lab.get_by_role("button", name=re.compile(r"^Replay at step \d+")).first.click()
     lab.wait_for_url(re.compile(r"/steps/\d+/\?run="))
     lab.get_by_text("leaner").first.wait_for()
 

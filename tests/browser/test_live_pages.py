@@ -209,6 +209,6 @@ def test_the_raw_request_is_asked_for_when_it_is_looked_at(
     page.locator(".raw-request", has_text='"tool_calls"').wait_for()
     with page.expect_download() as download:
         page.get_by_role("button", name="Download").click()
-    assert download.value.suggested_filename.endswith("-S2.openai.json")
+    assert download.value.suggested_filename.endswith("-step-2.openai.json")
     page.keyboard.press("t")
     page.locator("[role=grid]").wait_for()
