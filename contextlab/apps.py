@@ -13,6 +13,7 @@ class ContextlabConfig(AppConfig):
 
         followers.connect()
         database.hold_connections()
+        database.bound_waits()
         # With a broker, every process may need to notify workers. Without one only `serve` does,
         # and the other commands skip the import.
         if settings.REDIS_URL:

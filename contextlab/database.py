@@ -22,6 +22,9 @@ from django.db.backends.signals import connection_created
 
 KEPT_SECONDS = 600
 
+LOCK_SECONDS = 20
+"""How long a statement waits for a lock on PostgreSQL, as on SQLite; then a request gets 503."""
+
 _held: dict[tuple[int, int, int], sqlite3.Connection] = {}
 _holding = threading.Lock()
 
@@ -42,6 +45,21 @@ def keep_connections() -> None:
     for settings in connections.settings.values():
         if not settings.get("OPTIONS", {}).get("pool"):
             settings["CONN_MAX_AGE"] = KEPT_SECONDS
+
+
+def bound_waits() -> None:
+    """Let no statement on PostgreSQL wait for a lock without end.
+
+    Not as an option of the connection, which PgBouncer refuses.
+    """
+    connection_created.connect(bound_wait)
+
+
+def bound_wait(connection: BaseDatabaseWrapper, **_: Any) -> None:
+    """Let statements of a connection wait for LOCK_SECONDS."""
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute(f"SET lock_timeout = '{LOCK_SECONDS}s'")
 
 
 def _hold(connection: BaseDatabaseWrapper, **_: Any) -> None:

@@ -13,6 +13,8 @@ from django.db import connection
 from django.db.migrations import Migration
 from django.db.migrations.executor import MigrationExecutor
 
+from contextlab.database import bound_wait
+
 LAST_UNSQUASHED = "9ecb88f"
 """The last commit with the migrations replaced by this release's first one."""
 
@@ -35,11 +37,13 @@ def only_migration() -> Iterator[None]:
             yield
         return
     with connection.cursor() as cursor:
+        cursor.execute("SET lock_timeout = 0")  # others may migrate for minutes
         cursor.execute("SELECT pg_advisory_lock(%s)", [_ADVISORY_LOCK])
         try:
             yield
         finally:
             cursor.execute("SELECT pg_advisory_unlock(%s)", [_ADVISORY_LOCK])
+            bound_wait(connection)
 
 
 def missing_migrations() -> list[Migration]:

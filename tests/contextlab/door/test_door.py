@@ -6,6 +6,7 @@ import json
 import resource
 import socket
 from collections.abc import Iterator
+from contextlib import contextmanager
 from http.client import HTTPConnection
 
 import pytest
@@ -120,21 +121,44 @@ def test_every_answer_has_the_same_security_headers(served: Server, key: str) ->
         assert {key: headers.get(key) for key in SECURITY} == expected, name
 
 
+@contextmanager
+def full_disk(server: Server) -> Iterator[None]:
+    """No file of the server's process may grow."""
+    pid = server.process.pid
+    before = resource.prlimit(pid, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
+    try:
+        yield
+    finally:
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, before)
+
+
 @pytest.mark.fault("A9")
 def test_ready_is_who_can_write(served: Server) -> None:
     assert answer(served, head("GET /readyz", CLOSE, host="pod"))[0] == 200
-    pid = served.process.pid
-    # As on a full disk: no file of this process may grow.
-    before = resource.prlimit(pid, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
-    try:
+    with full_disk(served):
         wait_until(lambda: ready(served) != 200)  # an answer is kept for a second
         status, headers, body = answer(served, head("GET /readyz", CLOSE))
         assert (status, headers["retry-after"]) == (503, "5")
         assert "disk" in json.loads(body)["detail"]
         assert answer(served, head("GET /healthz", CLOSE))[0] == 200
-    finally:
-        resource.prlimit(pid, resource.RLIMIT_FSIZE, before)
     wait_until(lambda: ready(served) == 200)
+
+
+@pytest.mark.fault("A9")
+def test_appends_to_a_full_disk_ask_to_come_again(served: Server, key: str) -> None:
+    def append(text: str) -> tuple[int, dict[str, str], bytes]:
+        body = json.dumps({"messages": [{"role": "user", "content": text}]})
+        more = (key, "Content-Type: application/json", f"Content-Length: {len(body)}", CLOSE)
+        sent = head("POST /api/v1/sessions/full/messages", *more) + body.encode()
+        return answer(served, sent)
+
+    assert append("fits")[0] == 201
+    with full_disk(served):
+        status, headers, said = append("does not fit")
+        assert (status, int(headers.get("retry-after", 0)) > 0) == (503, True), said
+        stored = answer(served, head("GET /api/v1/sessions/full/messages", key, CLOSE))
+        assert (stored[0], len(json.loads(stored[2])["messages"])) == (200, 1), "reads work"
+    assert append("fits again")[0] == 201
 
 
 def ready(server: Server) -> int:

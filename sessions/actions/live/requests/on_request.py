@@ -71,7 +71,7 @@ def compact(running: Running) -> JobOutcome:
             "Nothing was compacted", str(refused), "Try again when the context has grown."
         ) from None
     tend.ask(session)
-    return JobOutcome(running.job.result)
+    return JobOutcome(running.job.result or {})
 
 
 def _compact(running: Running, session: Session, instructions: str, done: bool) -> None:
