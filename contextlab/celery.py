@@ -42,11 +42,13 @@ def _set_up(**_: Any) -> None:
 
 @worker_ready.connect
 def _begin(**_: Any) -> None:
-    from contextlab import watch
+    from contextlab import __version__, watch
     from contextlab.processes.supervisor import Sweeper
+    from sessions.actions.operations.seen import Heartbeat
+    from sessions.models import SeenProcess
 
     # First: Celery logs what a receiver of its signals raises, and goes on.
-    app.sweeper = Sweeper()
+    app.sweeper = Sweeper(Heartbeat(SeenProcess.Kind.WORKER, __version__))
     app.sweeper.start()
     watch.start("contextlab-worker")
     if settings.WORKER_METRICS:

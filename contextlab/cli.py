@@ -40,6 +40,7 @@ COMMANDS = {
     "audit": ("sessions.management.commands.audit", "verify and export the audit log"),
     "invite": ("sessions.management.commands.invite", "invite someone to a team"),
     "doctor": ("contextlab.management.commands.doctor", "check the installation"),
+    "status": ("sessions.management.commands.status", "show queues, workers, storage, failures"),
     "backup": ("contextlab.management.commands.backup", "back up the data while in use"),
     "restore": ("contextlab.management.commands.restore", "restore a backup"),
     "new": ("contextlab.management.commands.new", "create a strategy, importer or page"),
@@ -56,7 +57,7 @@ OF_DJANGO = {
 READ_TABLES = {
     "import", "demo", "worker", "show", "why", "compare", "tail", "export", "token", "login",
     "invite", "reset", "simulate", "probe", "verify", "audit", "erase",
-    "retention", "hold",
+    "retention", "hold", "status",
 }  # fmt: skip
 """Commands that need up-to-date tables: `serve` migrates itself, the others need none."""
 

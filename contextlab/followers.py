@@ -19,6 +19,7 @@ from sessions.actions.accounts.preferences import signed_in
 from sessions.actions.accounts.sign_ins import note_failure
 from sessions.actions.dashboard.day_totals import forget_day, sums_changed
 from sessions.actions.notifications import occurrences
+from sessions.actions.operations.stored import take_off
 from sessions.actions.reviews.reviews import want_no_more_than_can
 from sessions.actions.search.indexing import forget
 from sessions.models import (
@@ -31,7 +32,7 @@ from sessions.models import (
     Session,
 )
 from sessions.models.accounts.teams import Team
-from sessions.signals import breaks_found, budget_passed, job_failed, members_changed
+from sessions.signals import blobs_go, breaks_found, budget_passed, job_failed, members_changed
 
 
 def connect() -> None:
@@ -55,6 +56,7 @@ def connect() -> None:
     budget_passed.connect(occurrences.budget_passed)
     breaks_found.connect(occurrences.breaks_found)
     job_failed.connect(occurrences.job_failed)
+    blobs_go.connect(_stored_less)
 
 
 def _signed_in_here(request: HttpRequest | None, user: User, **_: Any) -> None:
@@ -93,3 +95,7 @@ def _code_failed(request: HttpRequest, user: User, **_: Any) -> None:
 
 def _reviews_follow_members(team: Team, **_: Any) -> None:
     want_no_more_than_can(team)
+
+
+def _stored_less(team: Team, shas: list[str], **_: Any) -> None:
+    take_off(team.pk, shas)

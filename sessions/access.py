@@ -10,6 +10,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest
 
 from sessions.actions.accounts import audit
+from sessions.actions.accounts.teams import LOCAL_TEAM
 from sessions.actions.record.erased import SessionErased, refuse_named
 from sessions.models import Key, Membership, Run, Session, Team
 from sessions.models.accounts.teams import Right
@@ -115,6 +116,22 @@ def team_to(request: HttpRequest, right: Right) -> Team:
     team = team_of(request)
     require(request, team, right)
     return team
+
+
+def operates(request: HttpRequest) -> bool:
+    """Whether the person runs this server: a superuser, or an owner of the local team."""
+    if not request.user.is_authenticated:
+        return False
+    return request.user.is_superuser or any(
+        row.team.slug == LOCAL_TEAM and row.role == Membership.Role.OWNER
+        for row in _MEMBERSHIPS.rows(user=request.user.pk)
+    )
+
+
+def require_operator(request: HttpRequest) -> None:
+    """Raise Http404 unless the person runs this server."""
+    if not operates(request):
+        raise Http404("not an operator")
 
 
 def ip_of(request: HttpRequest) -> str:

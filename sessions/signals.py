@@ -15,3 +15,6 @@ step; also those reported before."""
 
 job_failed = Signal()
 """Sent in the transaction in which `job` failed for good."""
+
+blobs_go = Signal()
+"""Sent in the transaction that is about to delete the blobs `shas` of `team`."""

@@ -6,20 +6,25 @@ import queue
 import threading
 import time
 import uuid
+from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
 from django.conf import settings
-from django.db import close_old_connections, connection
+from django.db import DatabaseError, close_old_connections, connection
 from django.utils import timezone
 
+from contextlab import __version__
 from contextlab.processes import memory
 from sessions import tasks
 from sessions.actions.budgets.reserved import release_expired
 from sessions.actions.erasure import retention
 from sessions.actions.ingestion import arrivals
 from sessions.actions.jobs import jobs, wakes
+from sessions.actions.operations.seen import Heartbeat
+from sessions.actions.operations.stored import count_new
 from sessions.actions.web.once import forget_answers
+from sessions.models import SeenProcess
 
 log = logging.getLogger(__name__)
 
@@ -30,6 +35,9 @@ JOIN_SECONDS = 3
 
 CLEAN_SECONDS = 600
 """How often counts past their time are deleted."""
+
+COUNT_SECONDS = 60
+"""How often it is counted what teams store."""
 
 
 class AlreadyServed(Exception):
@@ -105,9 +113,11 @@ class ArrivalsWriter:
 
     def _run(self) -> None:
         cleaned = time.monotonic()
+        heartbeat = Heartbeat(SeenProcess.Kind.WEB, __version__)
         while True:
             stopped = self.stopping.wait(settings.ARRIVAL_SECONDS)
             try:
+                heartbeat.end() if stopped else heartbeat.say()
                 arrivals.flush()
                 if time.monotonic() - cleaned > CLEAN_SECONDS:
                     cleaned = time.monotonic()
@@ -125,8 +135,9 @@ class Sweeper:
     """A thread that every SWEEP_SECONDS wakes workers for stuck jobs, ends idle job processes, and
     returns freed memory."""
 
-    def __init__(self) -> None:
+    def __init__(self, heartbeat: Heartbeat | None = None) -> None:
         self.stopping = threading.Event()
+        self.heartbeat, self._counted = heartbeat, 0.0
         self.thread = threading.Thread(target=self._run, name="sweeper", daemon=True)
 
     def start(self) -> None:
@@ -147,11 +158,25 @@ class Sweeper:
                 forget_answers()
                 release_expired(None, timezone.now())
                 retention.sweep(timezone.now())
+                self._count()
             except Exception as error:  # noqa: BLE001 (any error: nothing else sweeps)
                 log.warning("sweep failed: %s", type(error).__name__)
             finally:
                 close_old_connections()
             if self.stopping.wait(settings.SWEEP_SECONDS):
-                connection.close()
-                tasks.end_idle(0)
+                self._leave()
                 return
+
+    def _count(self) -> None:
+        if self.heartbeat is not None:
+            self.heartbeat.say()
+        if time.monotonic() - self._counted >= COUNT_SECONDS:
+            self._counted = time.monotonic()
+            count_new()
+
+    def _leave(self) -> None:
+        with suppress(DatabaseError):
+            if self.heartbeat is not None:
+                self.heartbeat.end()
+        connection.close()
+        tasks.end_idle(0)

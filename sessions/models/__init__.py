@@ -31,6 +31,8 @@ from sessions.models.notifications.notifications import (
     NotificationChannel,
     NotificationRule,
 )
+from sessions.models.operations.seen import SeenProcess
+from sessions.models.operations.stored import StoredBytes
 from sessions.models.policies.policies import Policy, PolicyVersion, Rollout
 from sessions.models.record.blobs import Blob
 from sessions.models.record.messages import Block, Message, ModelCall
@@ -97,12 +99,14 @@ __all__ = [
     "ManagedContext",
     "SavedSearch",
     "SentRecitation",
+    "SeenProcess",
     "Session",
     "Share",
     "Simulation",
     "SimulationResult",
     "SkippedRecord",
     "StepNote",
+    "StoredBytes",
     "Subscription",
     "Team",
     "ToolGraph",

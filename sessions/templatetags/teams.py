@@ -10,6 +10,7 @@ from django.urls import reverse
 
 from sessions.access import CHOSEN_TEAM, teams_of
 from sessions.access import allowed as is_allowed
+from sessions.access import operates as is_operator
 from sessions.models import Team
 from sessions.models.accounts.teams import Right
 
@@ -48,3 +49,10 @@ def allowed(context: Context, team: Any, right: Right) -> bool:
     """Whether the user has a right in the team. The server checks again."""
     request = context.get("request")
     return request is not None and isinstance(team, Team) and is_allowed(request, team, right)
+
+
+@register.simple_tag(takes_context=True)
+def operates(context: Context) -> bool:
+    """Whether the user runs this server. The server checks again."""
+    request = context.get("request")
+    return request is not None and hasattr(request, "user") and is_operator(request)

@@ -25,6 +25,7 @@ from sessions.models import (
     Team,
 )
 from sessions.models.erasure.erasures import keyed_name
+from sessions.signals import blobs_go
 
 CHUNK = 400
 """Hashes per query: below any database's limit on variables."""
@@ -131,6 +132,7 @@ class Uses:
             _keep_others_from_using()
             self._look()
             free = [sha for sha in shas if sha not in self]
+            blobs_go.send(Team, team=self.team, shas=free)
             Blob.objects.filter(team=self.team, sha__in=free)._raw_delete("default")
         return free
 

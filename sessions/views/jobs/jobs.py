@@ -41,6 +41,12 @@ NAMES = {
 }
 """Names of job kinds on pages."""
 
+
+def job_name(kind: str) -> str:
+    """The name of a kind of job on pages."""
+    return NAMES.get(kind, kind.capitalize())
+
+
 SECONDS_BEFORE_FORECAST = 5
 """Minimum seconds of progress before a rate is shown."""
 
@@ -68,7 +74,7 @@ class Progress:
             rate = done / seconds
             left = (total - done) / rate if total is not None else None
         share = done / total if total else None
-        return cls(job, NAMES.get(job.kind, job.kind.capitalize()), share, rate, left, seconds)
+        return cls(job, job_name(job.kind), share, rate, left, seconds)
 
     @property
     def title(self) -> str:
