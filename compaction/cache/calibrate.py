@@ -85,7 +85,7 @@ def _compared(
         step=moment.step,
         prompt=usage.prompt,
         read=usage.cache_read,
-        informed=expected.read,
+        informed=min(expected.read, usage.prompt),
         blind=blind[0],
         blind_prompt=blind[1],
         broke=lost,

@@ -56,7 +56,7 @@ def follow(
     use = replace(
         _use(call.step, opening),
         expected=_expected(known, moment, opening),
-        forecast=None if known.left is None else expected.read,
+        forecast=None if known.left is None else min(expected.read, opening.prompt),
     )
     broken = _break(known, moment, opening, expected)
     observe(known, moment, opening)

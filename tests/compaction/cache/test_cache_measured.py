@@ -149,6 +149,7 @@ def test_usage_wins(reported: list[tuple[float, Usage | None, list[PromptChange]
     for use, usage in zip(uses, answer, strict=True):
         assert use.cost == micros(nanos(usage, SONNET))
         assert use.broken is None or 0 <= use.broken.rewritten <= use.prompt - use.read
+        assert use.forecast is None or 0 <= use.forecast <= use.prompt
 
 
 @given(CALLS)
@@ -159,6 +160,7 @@ def test_pages_and_calibrate_name_the_same_causes(
     changes = {f"s{step}": tuple(found) for step, (_, _, found) in enumerate(reported, 1)}
     given_calls = plain(calls, **changes)
     compared = compare(given_calls, dict.fromkeys(range(1, 11), 1_000))
+    assert all(0 <= one.informed <= one.prompt for one in compared)
     answer = {one.step: one.cause for one in compared if one.paid}
     shown = {use.step: cause(use) for use in measured(given_calls)}
     assert answer == {step: one for step, one in shown.items() if one not in (None, "cold_start")}
