@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import zipfile
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -124,6 +126,30 @@ def test_a_backup_that_does_not_fit_is_refused(tmp_path: Path) -> None:
 def manifest(place: Path) -> dict[str, Any]:
     with zipfile.ZipFile(place) as file:
         return dict(json.loads(file.read("manifest.json")))
+
+
+@pytest.mark.fault("M3", "R3", "R5")
+def test_a_damaged_store_is_restored_and_not_beside_a_log(tmp_path: Path) -> None:
+    old, new = SqliteStore(tmp_path / "old"), SqliteStore(tmp_path / "new")
+    before = filled(old)
+    place = tmp_path / "backup.zip"
+    assert old.run("backup", str(place)) == (0, "")
+    # As after a crash: what was written last is in the log alone.
+    with closing(old.connect()) as later:
+        triggers = later.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'")
+        for (name,) in triggers.fetchall():
+            later.execute(f"DROP TRIGGER {name}")
+        later.execute("UPDATE agent_sessions_blob SET data = x'00' WHERE id = 1")
+        later.commit()
+        for end in ("-wal", "-shm"):
+            shutil.copy(f"{old.folder}/contextlab.sqlite3{end}", new.folder)
+    code, said = new.run("restore", str(place))
+    assert code == 1 and "contextlab.sqlite3-wal" in said
+    for end in ("-wal", "-shm"):
+        (new.folder / f"contextlab.sqlite3{end}").unlink()
+    assert new.run("restore", str(place)) == (0, "")
+    assert content(new) == before != content(old)
+    assert (old.run("verify")[0], new.run("verify")) == (1, (0, ""))
 
 
 @pytest.mark.parametrize("damage", ["cut", "changed", "no manifest", "another format", "text"])

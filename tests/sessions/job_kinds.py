@@ -49,6 +49,11 @@ def crash(running: Running) -> JobOutcome:
     raise AssertionError
 
 
+def gorge(running: Running) -> JobOutcome:
+    """Asks for more memory than a job may have."""
+    return JobOutcome({"bytes": len(bytearray(1 << 40))})
+
+
 def who(running: Running) -> JobOutcome:
     """Reports its process, and how many such jobs that process ran before."""
     _done.append(running.job.id)

@@ -38,6 +38,7 @@ def test_partial(team):
         ("panic", "failed with BaseException"),
         ("leave", "exited with code 7"),
         ("crash", "killed by SIGSEGV"),
+        pytest.param("gorge", "failed with MemoryError", marks=pytest.mark.fault("C8")),
     ],
 )
 def test_three_attempts_then_failed_with_the_reason(team, kind, says):
