@@ -190,3 +190,19 @@ def test_a_span_is_masked_once_and_evenly() -> None:
     assert masked.instructions == "tell [EMAIL_2]"
     assert counts == {"EMAIL": 4, "PASSWORD": 1}
     assert span.blocks[0].text == "write to ann@acme.io"
+
+
+@pytest.mark.fault("K7")
+@pytest.mark.parametrize("mark", ["pragma: allowlist secret", "gitleaks:allow", "noqa: S105"])
+def test_marks_for_linters_have_no_effect(mark: str) -> None:
+    token = "ghp_" + "a1B2c3D4e5F6" * 3
+    masked = redact(f'TOKEN = "{token}"  # {mark}')
+    assert token not in masked.text and masked.masked
+
+
+@pytest.mark.fault("K7")
+@pytest.mark.parametrize("edge", [4096, 8192, 65_536, 100_000])
+def test_a_secret_at_any_edge_is_masked(edge: int) -> None:
+    token = "ghp_" + "a1B2c3D4e5F6" * 3
+    for before in range(edge - len(token) - 1, edge + 2, 7):
+        assert token not in redact("x\n" * (before // 2) + token + " end").text

@@ -84,6 +84,6 @@ def test_what_is_addressed_from_outside_cannot_be_guessed(world: dict[str, Any])
     random = {name for name, value in ids.items() if isinstance(value, uuid.UUID)}
     assert {ids[name].version for name in random} <= {4, 7}
     assert len(random) > 15
-    # Others have numbers, which nobody but their team can use (H2).
+    # Others have numbers, which only their team can use (H2).
     numbered = {"record", "member", "invitation", "board", "note", "subscription", "search"}
     assert set(ids) - random == {f"{name}_id" for name in numbered | {"step_note"}}
