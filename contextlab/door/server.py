@@ -22,6 +22,8 @@ from sessions import metrics
 
 log = logging.getLogger(__name__)
 
+MESSAGE_BYTES = 256 * 1024
+"""The longest message that a socket takes; pages send the topics that they watch."""
 GRACE_SECONDS = 1.0
 """How long a connection too many is kept, for its client to read why."""
 
@@ -97,9 +99,15 @@ class Socket(WebSocketProtocol):
 
 
 class SocketFactory(WebSocketFactory):
-    """Builds sockets."""
+    """Builds sockets; one that sends a longer message than a page would is closed."""
 
     protocol = Socket
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self.setProtocolOptions(
+            maxFramePayloadSize=MESSAGE_BYTES, maxMessagePayloadSize=MESSAGE_BYTES
+        )
 
 
 class RefusedConnection(protocol.Protocol):

@@ -6,7 +6,7 @@ import socket
 import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +101,23 @@ def watching(server: Server) -> socket.socket:
     line.sendall("\r\n".join([*lines, "", ""]).encode())
     assert line.recv(1000).startswith(b"HTTP/1.1 101")
     return line
+
+
+def until_closed(line: socket.socket) -> None:
+    """Wait until the server closes a socket, with a close frame or at once; else time out."""
+    with suppress(ConnectionResetError):
+        while (got := line.recv(1000)) and got[:1] != b"\x88":
+            pass
+
+
+@pytest.mark.fault("J2")
+def test_a_socket_that_sends_too_much_is_closed(server: Server) -> None:
+    too_long = b"\x81\xff" + (2 << 20).to_bytes(8, "big") + bytes(4)
+    binary = b"\x82\x82" + bytes(4) + b"\xff\xff"
+    for sent in (too_long, binary):
+        with watching(server) as line:
+            line.sendall(sent)
+            until_closed(line)
 
 
 def uploading(server: Server, token: str) -> socket.socket:

@@ -154,7 +154,7 @@ FAULTS: dict[str, Fault] = {
     "I5": F("no network; serving, importing and managing need none"),
     "J1": F("sockets from another origin; refused"),
     "J2": F("messages that are too large, too many, or nonsense; the socket is closed",
-           part="nonsense, not 2 MiB and not 10,000 a second"),
+           part="not 10,000 a second"),
     "J3": F("a page that never reads; its buffer is bounded, others are served", NO),
     "J4": F("hundreds of sockets at once, then none; all are released, users have a limit",
            part="the limit of a user, not 500 sockets"),
