@@ -46,7 +46,7 @@ WRONG = """() => [window.broken ? 'a script ran' : '',
     ['SCRIPT', 'IFRAME', 'BASE', 'META', 'OBJECT', 'EMBED', 'LINK'].includes(one.tagName) &&
       one.type !== 'application/json' ||
     [...one.attributes].some(its => its.name.startsWith('on') ||
-      /^\\\\s*(javascript|data:text)/i.test(its.value) && ['href', 'src'].includes(its.name))
+      /^\\s*(javascript|data:text)/i.test(its.value) && ['href', 'src'].includes(its.name))
   ).map(one => one.outerHTML.slice(0, 200))].filter(Boolean)"""
 
 
@@ -99,5 +99,5 @@ def test_no_field_becomes_markup(page: Any, token: str, served: Server) -> None:
         wrong += [f"replay, row {number}: {one}" for one in page.evaluate(WRONG)]
     assert page.locator(".message .content").first.inner_text()
     assert not wrong, "\n".join(wrong)
-    page.evaluate("document.querySelector('main a, main div').setAttribute('onclick', '')")
+    page.evaluate("document.querySelector('main a').setAttribute('href', 'javascript:void 0')")
     assert page.evaluate(WRONG), "it finds what it looks for"
