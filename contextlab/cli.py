@@ -41,6 +41,7 @@ COMMANDS = {
     "invite": ("sessions.management.commands.invite", "invite someone to a team"),
     "doctor": ("contextlab.management.commands.doctor", "check the installation"),
     "status": ("sessions.management.commands.status", "show queues, workers, storage, failures"),
+    "quota": ("sessions.management.commands.quota", "show or set what a team may use"),
     "backup": ("contextlab.management.commands.backup", "back up the data while in use"),
     "restore": ("contextlab.management.commands.restore", "restore a backup"),
     "new": ("contextlab.management.commands.new", "create a strategy, importer or page"),
@@ -57,7 +58,7 @@ OF_DJANGO = {
 READ_TABLES = {
     "import", "demo", "worker", "show", "why", "compare", "tail", "export", "token", "login",
     "invite", "reset", "simulate", "probe", "verify", "audit", "erase",
-    "retention", "hold", "status",
+    "retention", "hold", "status", "quota",
 }  # fmt: skip
 """Commands that need up-to-date tables: `serve` migrates itself, the others need none."""
 

@@ -141,7 +141,7 @@ class Connection:
             except httpx2.TransportError as error:
                 last = f"{type(error).__name__}: {error}"
             else:
-                if answer.status_code not in _AGAIN:
+                if answer.status_code not in _AGAIN or _over_quota(answer, self.patience):
                     self._unanswered.pop(call, None)
                     return answer
                 last = f"status {answer.status_code}"
@@ -163,6 +163,15 @@ class Connection:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _over_quota(answer: httpx2.Response, patience: float) -> bool:
+    """Whether a quota of the team is used up for longer than a request waits."""
+    return (
+        answer.status_code == 429
+        and _retry_after(answer, 0) > max(patience, LONGEST_PAUSE)
+        and b'"quota"' in answer.content
+    )
 
 
 def raise_if_refused(check: Mapping[str, Any]) -> None:

@@ -21,6 +21,7 @@ from sessions.actions.budgets.reserved import release_expired
 from sessions.actions.erasure import retention
 from sessions.actions.ingestion import arrivals
 from sessions.actions.jobs import jobs, wakes
+from sessions.actions.operations import quotas
 from sessions.actions.operations.seen import Heartbeat
 from sessions.actions.operations.stored import count_new
 from sessions.actions.web.once import forget_answers
@@ -119,6 +120,7 @@ class ArrivalsWriter:
             try:
                 heartbeat.end() if stopped else heartbeat.say()
                 arrivals.flush()
+                quotas.flush()
                 if time.monotonic() - cleaned > CLEAN_SECONDS:
                     cleaned = time.monotonic()
                     arrivals.forget_old()

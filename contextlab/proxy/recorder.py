@@ -82,8 +82,10 @@ class Recorder:
                     return False
             except Exception as error:  # noqa: BLE001 (an agent must not notice)
                 # The text of other errors may contain what an agent said.
-                known = isinstance(error, Refused)
-                log.warning("a call was not stored: %s", error if known else type(error).__name__)
+                why = type(error).__name__
+                if isinstance(error, Refused):
+                    why = f"{error.status} {error.problem.get('title', '')}"
+                log.warning("a call was not stored: %s", why)
                 return True
             else:
                 return True

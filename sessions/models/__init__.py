@@ -31,6 +31,7 @@ from sessions.models.notifications.notifications import (
     NotificationChannel,
     NotificationRule,
 )
+from sessions.models.operations.quotas import Quota, QuotaUse
 from sessions.models.operations.seen import SeenProcess
 from sessions.models.operations.stored import StoredBytes
 from sessions.models.policies.policies import Policy, PolicyVersion, Rollout
@@ -86,6 +87,8 @@ __all__ = [
     "PolicyVersion",
     "Preferences",
     "RefusedRequest",
+    "Quota",
+    "QuotaUse",
     "Replacement",
     "Reservation",
     "Retention",

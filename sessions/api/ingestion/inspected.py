@@ -12,6 +12,7 @@ from ninja.operation import Operation
 
 from sessions.access import Asker
 from sessions.actions.ingestion import arrivals
+from sessions.actions.operations import quotas
 from sessions.models import Session, Team
 
 KINDS = {
@@ -23,7 +24,7 @@ KINDS = {
 }
 """Operations that send something, by method and name, and what they are called."""
 
-NOT_KEPT = (401, 402, 403, 404, 429, 503)
+NOT_KEPT = (401, 402, 403, 404, 429, 503, 507)
 """Refusals that the body did not cause, or that the client repeats itself."""
 
 SENT_WHOLE = ("/after", "/recorded_revision")
@@ -65,6 +66,8 @@ def _note(
         value = getattr(request, "json_value", None)
         sent = value.get("messages") if isinstance(value, dict) else None
         messages = sent if isinstance(sent, list) else []
+        if isinstance(value, dict):
+            quotas.spend(found.team_id if found else team.pk, value.get("usage"))
         arrivals.note_accepted(
             found.team_id if found else team.pk,
             found.pk if found else named,

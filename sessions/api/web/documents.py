@@ -21,7 +21,8 @@ _EVERYWHERE = {
     403: "The key has only read scope",
     404: "Missing, or it belongs to another team",
     422: "A field is invalid; `errors` says which and why",
-    429: "Too many parallel requests with this key; `Retry-After` says when to retry",
+    429: "Too many parallel requests with this key, or a quota of the team is used up (`quota`);"
+    " `Retry-After` says when to retry",
     500: "Server error; nothing was stored",
     503: "The database or the server is busy; `Retry-After` says when to retry",
 }
@@ -30,6 +31,7 @@ _WITH_A_BODY = {
     409: "Conflicts with the current state; `detail` says why",
     413: "The body is too large",
     415: "Unsupported content type",
+    507: "The team's quota of storage is used up",
 }
 _WITH_A_SESSION = {410: "The session was erased, or is being erased"}
 _KEY = {

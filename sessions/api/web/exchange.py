@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 import json
+import math
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
@@ -18,6 +19,7 @@ from sessions.access import SAFE, Asker, NotAllowed, session_of, team_to, teams_
 from sessions.actions.accounts.keys import check_key
 from sessions.actions.accounts.second_factor import must_set_up
 from sessions.actions.live.folds import ready, serving
+from sessions.actions.operations.quotas import OverQuota, admit
 from sessions.actions.web.once import AnotherRequest, Once
 from sessions.api.web.problems import Refusal
 from sessions.api.web.sizes import OversizedBody, check_blocks, check_values
@@ -51,14 +53,14 @@ class KeyOrPerson:
         scheme, _, token = request.headers.get("Authorization", "").partition(" ")
         # Other schemes belong to a proxy in front.
         known = scheme.lower() == "bearer"
-        asker = _with_key(token.strip()) if known else _in_browser(request)
+        asker = _with_key(request, token.strip()) if known else _in_browser(request)
         if request.method not in SAFE and asker.key and "write" not in asker.key.scopes:
             request.auth = asker  # type: ignore[attr-defined]
             raise NotAllowed(asker.key.team, "write", by_key=True)
         return asker
 
 
-def _with_key(token: str) -> Asker:
+def _with_key(request: HttpRequest, token: str) -> Asker:
     key = check_key(token)
     if key is None:
         raise Refusal(
@@ -68,7 +70,26 @@ def _with_key(token: str) -> Asker:
             "--team NAME`.",
             headers={"WWW-Authenticate": f'{CHALLENGE}, error="invalid_token"'},
         )
+    try:
+        # What is too much must remain erasable.
+        erases = request.method == "DELETE" or request.path_info.endswith("/erasures")
+        admit(key.team_id, stores=request.method not in SAFE and not erases)
+    except OverQuota as over:
+        raise _over(over) from None
     return Asker((key.team,), key)
+
+
+def _over(over: OverQuota) -> Refusal:
+    """507 for storage, 429 for the others, with the quota, its limit and when it resets."""
+    until = over.resets.isoformat() if over.resets else None
+    how = f"It resets at {until}." if until else "Erase sessions, or ask the operator for more."
+    return Refusal(
+        429 if until else 507,
+        "Quota used up",
+        f"{over} {how}",
+        headers={"Retry-After": str(math.ceil(over.seconds))} if until else None,
+        more={"quota": over.quota, "limit": over.limit, "used": over.used, "resets": until},
+    )
 
 
 def _in_browser(request: HttpRequest) -> Asker:

@@ -45,10 +45,11 @@ class Refusal(Exception):
         *,
         field: str | None = None,
         headers: Mapping[str, str] | None = None,
+        more: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(title)
         self.status, self.title, self.detail, self.field = status, title, detail, field
-        self.headers = dict(headers or {})
+        self.headers, self.more = dict(headers or {}), dict(more or {})
 
 
 def problem(
@@ -80,7 +81,12 @@ def problem(
 def refused(request: HttpRequest, error: Refusal) -> HttpResponse:
     """The response for a Refusal."""
     return problem(
-        error.status, error.title, error.detail, field=error.field, headers=error.headers
+        error.status,
+        error.title,
+        error.detail,
+        field=error.field,
+        headers=error.headers,
+        **error.more,
     )
 
 

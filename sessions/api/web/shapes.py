@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ninja import Schema
+from ninja import Field, Schema
 from pydantic import ConfigDict, StrictStr
 
 Json = Any
@@ -25,6 +25,10 @@ class Problem(Schema):
     status: int
     detail: str
     errors: list[Fault] = []
+    quota: str | None = Field(None, description="name of the team's quota that is used up")
+    limit: int | None = Field(None, description="of the quota")
+    used: int | None = Field(None, description="of the quota")
+    resets: str | None = Field(None, description="when the quota does; null: storage never does")
 
 
 BIGGEST = 2_147_483_647

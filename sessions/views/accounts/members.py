@@ -19,6 +19,7 @@ from sessions.actions.accounts.invitations import withdraw as withdraw_invitatio
 from sessions.actions.accounts.resets import NotTheirs, reset_path
 from sessions.actions.accounts.second_factor import require_second_factor
 from sessions.actions.accounts.teams import rename_team
+from sessions.actions.operations.quotas import used_by
 from sessions.models import Invitation, Membership, Team
 from sessions.models.accounts.teams import RIGHTS, ROLE_MAY
 from sessions.views.accounts.forms import NewInvitation, NewRole, TeamName
@@ -157,6 +158,7 @@ def team(request: HttpRequest) -> HttpResponse:
         "team": its,
         "form": given,
         "may_change": allowed(request, its, "members"),
+        "quotas": [one for one in used_by(its) if one.limit is not None],
     }
     return render(request, "accounts/team.html", context, status=422 if given.is_bound else 200)
 
