@@ -40,6 +40,7 @@ NOT_RUN: dict[str, dict[str, list[str]]] = {
         ],
         "docs/operating.md": [
             "contextlab invite --team ops --email mara@example.org --url",
+            "contextlab quota --team research --storage-bytes 20000000000",
             "contextlab backup /mnt/backups/                # a new file,",
         ],
         "docs/replay/replay.md": [
@@ -97,6 +98,7 @@ NOT_RUN: dict[str, dict[str, list[str]]] = {
             "export OPENAI_BASE_URL=PROXY/manage/openai/v1",
         ],
         "docs/operating.md": [
+            "contextlab migrate                                       # o",
             "export CONTEXTLAB_SECRET_KEY=$(openssl rand -hex 32) POSTGRE",
             "cp deploy/systemd/* /etc/systemd/system/ && systemctl daemon",
             "CONTEXTLAB_OIDC_URL=https://id.example.org/realms/main",
