@@ -79,11 +79,15 @@ def finely(share: float | None) -> str:
 
 
 def change(share: float | None) -> str:
-    """A relative change with its sign: +21 %, −8 %, 0 %; a dash for None."""
+    """A relative change with its sign: +21 %, −4.9 %, 0 %, with a decimal below 10 %; a dash for
+    None."""
     if share is None:
         return "–"
-    rounded = round(share * 100)
-    return f"{'+' if rounded > 0 else '−' if rounded < 0 else ''}{abs(rounded)} %"
+    size = abs(share) * 100
+    text = f"{size:.1f}" if size < 9.95 else f"{size:.0f}"
+    if float(text) == 0:
+        return "0 %"
+    return f"{'+' if share > 0 else '−'}{text} %"
 
 
 def duration(seconds: float | None) -> str:

@@ -64,6 +64,12 @@ describe('what a chart says of itself', () => {
     expect(sentence(chart([line('share', [0.975, 0.66, 0.973], { unit: 'share' })]))).toBe(
       'share goes between 66.0 % at Step 2 and 97.5 % at Step 1, last 97.3 % at Step 3.',
     );
+    const weeks = [0, 1, 2].map((i) => Date.UTC(2025, 6, 14 + 28 * i));
+    const recall = chart([line('recall', [0.975, 0.66, 0.973], { unit: 'share' })], weeks);
+    expect(sentence({ ...recall, x: { ...recall.x, kind: 'time' } }).replace(/\s/g, ' ')).toBe(
+      'recall goes between 66.0 % in Aug 11 – Sep 7, 2025 and 97.5 % in Jul 14 – Aug 10, 2025, ' +
+        'last 97.3 % in Sep 8 – Oct 5, 2025.',
+    );
     expect(sentence(chart([line('draft', [5, 5, 5])]))).toBe('draft stays level at 5.');
     expect(sentence(chart([line('draft', [null, 7, null])]))).toBe('draft: 7 at Step 2.');
     expect(sentence(chart([line('draft', [null, null])]))).toBe('draft: no values.');

@@ -19,6 +19,8 @@ MOST = 500
 """Maximum number of sessions in one simulation."""
 USUAL = 60
 """Default number of sessions for a query or sample."""
+USUAL_SESSIONS, USUAL_STEPS = 20, 5
+"""What a page begins with: number of sessions, and fewest steps if any session has that many."""
 TEXT_CHARS = 200
 
 
@@ -95,6 +97,14 @@ def _ids(value: Any) -> list[str]:
             "fewer.",
         )
     return wanted
+
+
+def usual_choice(team: Team) -> dict[str, Any]:
+    """The choice a page begins with: the newest sessions, without very short ones if there are
+    longer ones."""
+    found = Session.objects.for_team(team).filter(counts(team.pk), step_count__gte=USUAL_STEPS)
+    steps = USUAL_STEPS if found.exists() else 1
+    return {"by": "query", "limit": USUAL_SESSIONS, "min_steps": steps}
 
 
 def chosen_sessions(team: Team, choice: Mapping[str, Any], *, empty: bool = False) -> list[Session]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 from sessions.actions.web.verdicts import EventVerdict, Tone, counted
-from sessions.figures import finely, money, tokens
+from sessions.figures import change, finely, money, tokens
 from sessions.models.lab.charged_sums import charged_cost
 
 Sums = Mapping[str, Any]
@@ -178,9 +178,7 @@ def _change(share: float | None) -> str:
         return "unknown"
     if abs(share) < SMALLEST:
         return "same"
-    percent = abs(share) * 100
-    digits = 1 if percent < 9.95 else 0
-    return f"{'+' if share > 0 else '−'}{percent:.{digits}f} %"
+    return change(share)
 
 
 def _points(change: float) -> str:

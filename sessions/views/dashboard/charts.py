@@ -8,7 +8,7 @@ from typing import Any
 
 from django.urls import reverse
 
-from sessions.figures import percent
+from sessions.figures import moment, percent
 from sessions.models.dashboard import tiles
 from sessions.models.dashboard.dashboards import Dashboard, Mark
 from sessions.models.web.periods import DAY, HOUR
@@ -100,10 +100,22 @@ def _over_time(
         "stack": bars,
     }
     rows = [
-        (at, [(column[i], unit) for (_, unit, _), column in zip(lines, values, strict=True)])
+        (
+            days_of(at, made.period.size),
+            [(column[i], unit) for (_, unit, _), column in zip(lines, values, strict=True)],
+        )
         for i, at in enumerate(parts)
     ]
     return Chart(name, props, tuple(label for label, _, _ in lines), rows)
+
+
+def days_of(at: int, size: int) -> int | str:
+    """A part of a period as its table names it: a moment, or the first and last of several days."""
+    first, last = moment(at), moment(at + size - DAY)
+    if size <= DAY or first is None or last is None:
+        return at
+    year = f", {first.year}" if first.year != last.year else ""
+    return f"{first:%b} {first.day}{year} – {last:%b} {last.day}, {last.year}"
 
 
 def _peaks(made: Dashboard) -> Chart:

@@ -24,7 +24,7 @@ class EraseForm(forms.Form):
     """What to erase. `sure` repeats the value once the page has counted what would go."""
 
     kind = forms.ChoiceField(label="Erase", choices=KINDS)
-    value = forms.CharField(label="Which", max_length=VALUE_CHARS)
+    value = forms.CharField(label="Id, name or text to erase", max_length=VALUE_CHARS)
     reason = forms.CharField(label="Reason", max_length=REASON_CHARS, help_text=REASON)
 
 
@@ -55,9 +55,9 @@ class HoldForm(forms.Form):
 
     kind = forms.ChoiceField(label="Hold", choices=Hold.Kind.choices)
     value = forms.CharField(
-        label="Which",
+        label="Session id or task name to hold",
         max_length=300,
         required=False,
-        help_text="The id of a session, or the name of a task. Nothing for the team.",
+        help_text="Leave empty to hold everything of the team.",
     )
     reason = forms.CharField(label="Reason", max_length=REASON_CHARS)

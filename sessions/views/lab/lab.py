@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 from uuid import UUID
@@ -23,7 +23,7 @@ from compaction.prices.prices import UNKNOWN_WINDOW
 from sessions.access import team_of, team_to
 from sessions.actions.demo.demo_tuning import NOTE
 from sessions.actions.lab import warm
-from sessions.actions.lab.choices import MOST
+from sessions.actions.lab.choices import MOST, usual_choice
 from sessions.actions.lab.simulations import MOST_OTHERS
 from sessions.actions.lab.tunings import MOST_SESSIONS, MOST_TRIALS, TRIALS
 from sessions.actions.policies.policies import UnknownPolicy, named_version, preset_document
@@ -41,11 +41,6 @@ RECENT = 12
 
 VERSIONS_SHOWN = 5
 """Newest versions per policy offered as a starting point; URLs accept any."""
-
-BEGINS_WITH = 20
-"""Default number of selected sessions."""
-BEGINS_FROM = 5
-"""Minimum model calls of the default selection, if any session has that many."""
 
 
 @require_GET
@@ -84,7 +79,7 @@ def lab_page(request: HttpRequest, problem: str = "") -> HttpResponse:
             "sessions": sessions,
             "facets": _facets(team, demo=demo),
             "flags": [[name, f"{sign} {label}"] for name, (sign, label, _) in FLAGS.items()],
-            "choice": earlier.chosen if earlier else _first_choice(sessions),
+            "choice": earlier.chosen if earlier else usual_choice(team),
             "groups": GROUPS,
             "assumptions": ASSUMPTIONS,
             "most_sessions": MOST,
@@ -93,13 +88,6 @@ def lab_page(request: HttpRequest, problem: str = "") -> HttpResponse:
         },
     }
     return render(request, "lab/lab.html", context, status=422 if problem else 200)
-
-
-def _first_choice(sessions: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    long = any(
-        one["steps"] >= BEGINS_FROM for one in sessions if one["demo"] == sessions[0]["demo"]
-    )
-    return {"by": "query", "limit": BEGINS_WITH, "min_steps": BEGINS_FROM if long else 1}
 
 
 def addresses() -> dict[str, str]:

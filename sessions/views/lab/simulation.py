@@ -18,7 +18,7 @@ from compaction.policies.presets import PRESETS
 from sessions.access import actor_of, allowed, team_to, teams_of
 from sessions.actions.demo.demo_tuning import is_of_demo
 from sessions.actions.lab import simulations
-from sessions.actions.lab.choices import NoChoice
+from sessions.actions.lab.choices import NoChoice, usual_choice
 from sessions.actions.policies.policies import UnknownPolicy, active_version, preset_version
 from sessions.actions.policies.policy_effects import effects_of
 from sessions.api.lab.simulated import simulation_body, version_of
@@ -29,9 +29,6 @@ from sessions.models.policies.policy_documents import readable
 from sessions.models.record.demo_data import has_real
 from sessions.views.lab.lab import addresses, page_url, with_id
 from sessions.views.web.pages import Page
-
-NEWEST = 20
-"""Sessions that policies are simulated on at a click."""
 
 OF_A_SESSION = ("tokens_sent", "in_context", "lost", "needs")
 """Figures shown per session."""
@@ -92,10 +89,10 @@ MOST_OWN = 50
 def simulate_newest(request: HttpRequest) -> HttpResponse:
     """Simulate policies on the team's newest sessions as a job; the list of policies follows it."""
     team = team_to(request, "write")
-    choice = {"by": "query", "limit": NEWEST}
     try:
         simulations.ask(
-            team, choice, active_version(team), _to_simulate(team), "", actor_of(request)
+            *(team, usual_choice(team), active_version(team)),
+            *(_to_simulate(team), "", actor_of(request)),
         )
     except (NoChoice, UnknownPolicy) as error:
         messages.error(request, str(error))

@@ -19,6 +19,7 @@ from compaction.proposals.strategy import Remark
 from compaction.strategies import STRATEGIES
 from sessions.access import team_of
 from sessions.actions.demo.demo_tuning import is_of_demo
+from sessions.actions.lab.choices import usual_choice
 from sessions.actions.lab.simulation_verdicts import Difference
 from sessions.actions.policies.policies import UnknownPolicy, active_version, in_use
 from sessions.actions.policies.policy_effects import Effect, Effects, RecordedFigures, effects_of
@@ -155,6 +156,7 @@ def policies(request: HttpRequest) -> HttpResponse:
         "effects": effects,
         "simulating": _simulating(team),
         "unknown": sum(row.effect is None for row in (*own, *presets) if not row.demo),
+        "usual": usual_choice(team),
         "may_simulate": Session.objects.for_team(team).filter(step_count__gt=0).exists(),
         "no_default": standing.active is None,
         "id_remarks": id_remarks(one_step(team)),

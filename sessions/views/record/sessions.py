@@ -171,7 +171,7 @@ def _chips(team: Team, filters: SessionFilters) -> list[tuple[str, str, str]]:
         if value := getattr(filters, facet):
             chips.append((facet, value, filters.address(**{facet: ""})))
     for flag in filters.flags:
-        chips.append(("only", FLAGS[flag][1], filters.address(flags=filters.toggled(flag))))
+        chips.append(("with", FLAGS[flag][1].lower(), filters.address(flags=filters.toggled(flag))))
     if filters.parent:
         parent = Session.objects.for_team(team).filter(pk=filters.parent).first()
         name = str(parent) if parent else "a missing session"

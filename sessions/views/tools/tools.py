@@ -160,8 +160,11 @@ def _verdict(found: UnusedTools) -> EventVerdict:
     if not found.offered:
         return EventVerdict("neutral", "Unknown: no session reports its tool definitions.")
     if not found.judged:
-        said = f"Unknown: {counted(found.looked_at, 'session')} with known definitions."
-        needed = f"Which tools an agent never uses is said from {ENOUGH} of its sessions on."
+        said = "Which tools are never used is unknown: too few sessions."
+        needed = (
+            f"{counted(found.looked_at, 'session')} so far show their tool definitions. An agent "
+            f"is judged from {ENOUGH} of them on."
+        )
         return EventVerdict("neutral", said, needed)
     tools = [one for agent in found.agents for one in agent.unused]
     of = f"{len({one.name for one in tools}):,} of {counted(len(found.offered), 'tool')}"

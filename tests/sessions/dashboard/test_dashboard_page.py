@@ -21,6 +21,7 @@ from sessions.models import Assessment, FactLedger, Revision, Run, Session
 from sessions.models.dashboard.tiles import TILES
 from sessions.models.record.list_versions import list_version
 from sessions.models.web.periods import DAY, written
+from sessions.views.dashboard.charts import days_of
 from tests.sessions.pages import Page, other_team, page_of, signed_in
 
 pytestmark = [pytest.mark.django_db, pytest.mark.store]
@@ -41,6 +42,13 @@ def made(name: str, days_ago: float = 0.0, **columns: Any) -> Session:
         team=columns.pop("team", local_team()), external_id=name, ended_at=at,
         **{"step_count": 4, "usage_calls": 4, **columns},
     )  # fmt: skip
+
+
+def test_a_part_of_several_days_is_named_by_its_first_and_last() -> None:
+    july = 1_752_451_200_000
+    assert days_of(july, 28 * DAY) == "Jul 14 – Aug 10, 2025"
+    assert days_of(july, 364 * DAY) == "Jul 14, 2025 – Jul 12, 2026"
+    assert days_of(july, DAY) == july
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sessions.actions.lab.choices import NoChoice, chosen_sessions, read_choice
+from sessions.actions.lab.choices import NoChoice, chosen_sessions, read_choice, usual_choice
 from sessions.models import Session, Team
 
 pytestmark = pytest.mark.django_db
@@ -54,6 +54,12 @@ def test_the_newest_that_have_calls_enough_and_those_that_still_run_last(team):
     )
     found = names(team, by="query", min_steps=9)
     assert (found[:2], found[-2:]) == (["over", "s29"], ["s09", "runs"])
+
+
+def test_pages_begin_with_sessions_of_some_length_if_there_are_any(team):
+    assert names(team, **usual_choice(team)) == [f"s{n:02}" for n in range(29, 9, -1)]
+    Session.objects.filter(step_count__gte=5).delete()
+    assert names(team, **usual_choice(team)) == ["s04", "s03", "s02", "s01"]
 
 
 def test_a_sample_is_the_same_however_the_rows_were_made(team):

@@ -1,6 +1,6 @@
 /* A chart in one sentence: how it goes, where it is lowest and highest, how it ends. */
 import type { ChartProps, Series } from './chart';
-import { isDays, show, showX } from './values';
+import { isLong, show, showPart } from './values';
 
 const level = 0.05; // of the range: less than this between the ends is no trend
 
@@ -28,10 +28,10 @@ export function trend(series: Series): 'rises' | 'falls' | 'stays level' | null 
 function described(series: Series, props: ChartProps): string {
   const points = known(series);
   if (!points.length) return `${series.label}: no values`;
-  const at = (point: Known) => showX(props.x.values[point.i], props.x.kind, isDays(props.x.values));
+  const before = isLong(props.x.values, props.x.kind) ? 'in' : 'at';
+  const at = (point: Known) => `${before} ${xText(props, point.i)}`;
   const last = points[points.length - 1];
-  if (points.length === 1)
-    return `${series.label}: ${show(last.value, series.unit)} at ${at(last)}`;
+  if (points.length === 1) return `${series.label}: ${show(last.value, series.unit)} ${at(last)}`;
   const most = points.reduce((best, point) => (point.value > best.value ? point : best));
   const going = trend(series);
   const start = going ? `${series.label} ${going}` : `${series.label} has ${points.length} values`;
@@ -39,11 +39,11 @@ function described(series: Series, props: ChartProps): string {
   const ends = going === 'rises' ? most : going === 'falls' ? least : null;
   const [low, high] = [show(least.value, series.unit), show(most.value, series.unit)];
   if (going === 'stays level' && low === high) return `${start} at ${high}`;
-  const ending = `last ${show(last.value, series.unit)} at ${at(last)}`;
+  const ending = `last ${show(last.value, series.unit)} ${at(last)}`;
   // "Stays level" would hide a fall between its ends, "rises" one after its highest.
   if (going && ends !== last)
-    return `${series.label} goes between ${low} at ${at(least)} and ${high} at ${at(most)}, ${ending}`;
-  const peak = `${show(most.value, series.unit)} at ${at(most)}`;
+    return `${series.label} goes between ${low} ${at(least)} and ${high} ${at(most)}, ${ending}`;
+  const peak = `${show(most.value, series.unit)} ${at(most)}`;
   return most === last
     ? `${start} to ${peak}, its highest`
     : `${start}: highest ${peak}, ${ending}`;
@@ -60,7 +60,7 @@ export function sentence(props: ChartProps): string {
 }
 
 export const xText = (props: ChartProps, i: number): string =>
-  showX(props.x.values[i], props.x.kind, isDays(props.x.values));
+  showPart(props.x.values, i, props.x.kind);
 
 /** What is at a point: "draft 12.3k, active 15.1k". */
 export function pointText(props: ChartProps, i: number): string {

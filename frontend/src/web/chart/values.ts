@@ -3,6 +3,12 @@ import * as format from '../format';
 import type { Unit, XKind } from './chart';
 
 const day = 86_400_000;
+const dates = new Intl.DateTimeFormat('en-US', {
+  month: 'short',
+  day: 'numeric',
+  year: 'numeric',
+  timeZone: 'UTC',
+});
 
 export function show(value: number | null | undefined, unit: Unit): string {
   if (value === null || value === undefined) return '–';
@@ -27,6 +33,16 @@ export const isDays = (values: readonly number[]): boolean =>
 /** Whether a time is of the current year, so that its date needs none. */
 export const isThisYear = (value: number): boolean =>
   new Date(value).getUTCFullYear() === new Date().getUTCFullYear();
+
+/** Whether a part of the x-axis is longer than a day: then it is named by its first and last. */
+export const isLong = (values: readonly number[], kind: XKind): boolean =>
+  kind === 'time' && isDays(values) && values[1] - values[0] > day;
+
+/** A part of the x-axis: "Step 7", "Mar 3, 2025", "Jul 14 – Aug 10, 2025". */
+export function showPart(values: readonly number[], i: number, kind: XKind): string {
+  if (!isLong(values, kind)) return showX(values[i], kind, isDays(values));
+  return dates.formatRange(values[i], values[i] + values[1] - values[0] - day);
+}
 
 export function showX(value: number, kind: XKind, days = false): string {
   if (kind === 'step') return `Step ${value}`;
