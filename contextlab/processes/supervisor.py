@@ -7,6 +7,7 @@ import threading
 import time
 import uuid
 from contextlib import suppress
+from datetime import timedelta
 from pathlib import Path
 from typing import IO
 
@@ -17,6 +18,7 @@ from django.utils import timezone
 from contextlab import __version__
 from contextlab.processes import memory
 from sessions import tasks
+from sessions.actions.assessments import assess
 from sessions.actions.budgets.reserved import release_expired
 from sessions.actions.erasure import retention
 from sessions.actions.ingestion import arrivals
@@ -175,6 +177,7 @@ class Sweeper:
         if time.monotonic() - self._counted >= COUNT_SECONDS:
             self._counted = time.monotonic()
             count_new()
+            assess.ask_resting(timezone.now(), timedelta(seconds=3 * COUNT_SECONDS))
 
     def _leave(self) -> None:
         with suppress(DatabaseError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.conf import settings
@@ -11,7 +12,7 @@ from django.db import transaction
 from django.db.models import F, Q
 
 from compaction.losses import ledger
-from sessions.actions.assessments.assessments import ENGINE, assessment_due, keep_assessment
+from sessions.actions.assessments.assessments import ENGINE, REST, assessment_due, keep_assessment
 from sessions.actions.assessments.lost_facts import keep_lost
 from sessions.actions.jobs import jobs
 from sessions.actions.jobs.attempts import PermanentFailure, Running
@@ -53,6 +54,16 @@ def ask_everywhere() -> None:
     """Queue assessments for every team, for sessions stored by an earlier release."""
     for team in Team.objects.all():
         ask_all(team)
+
+
+def ask_resting(now: datetime, within: timedelta) -> None:
+    """Queue the assessment of live sessions that came to rest during the last `within`: nothing
+    else asks for it until they go on."""
+    for team in Team.objects.all():
+        rows = Session.objects.for_team(team).filter(source=SOURCE_LIVE, outcome="", erasing=None)
+        rested = rows.filter(changed__lt=now - REST, changed__gte=now - REST - within)
+        for session in rested.exclude(assessment__steps__gte=F("step_count")):
+            ask(session)
 
 
 def is_due(session: Session, *, newest: bool = False) -> bool:

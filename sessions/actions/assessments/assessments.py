@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
+
+from django.utils import timezone
 
 from compaction.context import wire
 from compaction.context.blocks import Block
@@ -28,6 +31,9 @@ SOONEST = 50
 """Minimum steps before a live session is reassessed; it must also have doubled, so that the total
 work is about twice that of assessing it once."""
 
+REST = timedelta(minutes=5)
+"""Time without anything new after which a live session is assessed as it stands (ours)."""
+
 
 def assessment_due(session: Session) -> bool:
     """Whether a session has changed enough since its assessment."""
@@ -35,7 +41,7 @@ def assessment_due(session: Session) -> bool:
     if engine < ENGINE:
         return True
     grown = session.step_count - steps
-    if is_over(session):
+    if is_over(session) or session.changed < timezone.now() - REST:
         return bool(grown)
     return grown >= max(SOONEST, steps)
 

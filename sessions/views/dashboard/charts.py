@@ -18,6 +18,10 @@ BINS = 10
 """Bins of the peak distribution, each a tenth of the window; the last includes everything above."""
 
 
+SEEN = 0.005
+"""Share of the spend from which what is not split yet has a bar (ours)."""
+
+
 @dataclass(frozen=True, slots=True)
 class Chart:
     """One chart: props of the chart component, and rows of its table."""
@@ -36,7 +40,7 @@ class Chart:
 def charts(made: Dashboard) -> tuple[list[Chart], list[Chart]]:
     """The charts of a dashboard, and those among its further figures."""
     main = [
-        _over_time(made, "spend", "Spend by cause", tiles.AVOIDABLE, _SPLIT, bars=True),
+        _over_time(made, "spend", "Spend by cause", tiles.AVOIDABLE, _spend(made), bars=True),
         _over_time(made, "cache", "Cache read share", tiles.CACHE, _first(tiles.CACHE)),
     ]
     return main, [
@@ -55,6 +59,20 @@ def _needed(sums: Sums) -> Value:
     of = sums.of
     again = of["avoidable"] + of["unexplained"]
     return of["write_cost"] + of["uncached_cost"] - again if of["split"] else None
+
+
+def _unsplit(sums: Sums) -> Value:
+    """Cost of steps that no assessment has split yet, as of a session that still runs."""
+    of = sums.of
+    split = of["uncached_cost"] + of["write_cost"] + of["read_cost"] + of["output_cost"]
+    return max(of["cost"] - split, 0) if of["priced"] else None
+
+
+def _spend(made: Dashboard) -> Lines:
+    """The parts of the spend, which add up to it; what is not split yet if it can be seen."""
+    left = _unsplit(made.whole) or 0
+    seen = left >= made.whole.of["cost"] * SEEN
+    return (*_SPLIT, ("Not split yet", "microusd", _unsplit)) if seen and left else _SPLIT
 
 
 def _first(tile: Tile) -> Lines:

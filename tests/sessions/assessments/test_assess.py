@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 
 import pytest
+from django.utils import timezone
 
 from compaction import tokens
 from compaction.context.session import Usage
@@ -12,7 +14,7 @@ from compaction.policies.policy import Policy, Step, to_dict
 from compaction.strategies.compact_settings import Compact
 from sessions.actions.accounts.teams import local_team
 from sessions.actions.assessments import assess, assessments
-from sessions.actions.assessments.assessments import SOONEST, assessment_due, keep_assessment
+from sessions.actions.assessments.assessments import REST, SOONEST, assessment_due, keep_assessment
 from sessions.actions.jobs import jobs
 from sessions.actions.jobs.attempts import attempt
 from sessions.actions.live import folds
@@ -33,6 +35,8 @@ pytestmark = pytest.mark.django_db
 COMPACT = Policy(
     "compact", steps=(Step("compact", Compact(trigger=0.05, summary_tokens=400, user_tokens=0)),)
 )
+
+MINUTE = timedelta(minutes=1)
 
 
 @pytest.fixture(autouse=True)
@@ -191,6 +195,21 @@ def test_when_a_live_session_is_assessed_again(before: int, now: int, outcome: s
     Assessment.objects.update(steps=before)
     found.source, found.step_count, found.outcome = SOURCE_LIVE, now, outcome
     assert assessment_due(found) == again
+
+
+def test_a_live_session_at_rest_is_assessed_as_it_stands():
+    found = stored(user("Go.", key="u"), says("c1", "yes", key="k"))
+    keep_assessment(found)
+    now = timezone.now()
+    Session.objects.update(source=SOURCE_LIVE, step_count=2, changed=now - REST)
+    for moment, asked in ((now - REST, 0), (now, 0), (now + MINUTE, 1), (now + 9 * MINUTE, 0)):
+        assess.ask_resting(moment, 3 * MINUTE)
+        assert Job.objects.filter(kind="assess").delete()[0] == asked
+    Session.objects.update(changed=now - REST - MINUTE)
+    assert assess.is_due(Session.objects.get())
+    Assessment.objects.update(steps=2)
+    assess.ask_resting(now, 3 * MINUTE)
+    assert not Job.objects.exists()
 
 
 def test_the_job_leaves_no_row_and_asks_for_nothing_twice():

@@ -15,6 +15,7 @@ from sessions.models.dashboard.matching import matching
 from sessions.models.dashboard.tiles import COUNTED, TILES
 from sessions.models.web.periods import DAY, Period, ending_now
 from sessions.models.web.sums import Frequencies
+from sessions.views.dashboard.charts import charts
 from tests.sessions.dashboard.dashboards import WEEK, values
 from tests.sessions.web.test_periods import NOW, ms
 
@@ -148,3 +149,14 @@ def test_the_forecast_is_this_month_and_the_pace_of_the_range(five: dict[str, Se
 )  # fmt: skip
 def test_quantiles_are_values_that_occur(numbers: list[int], share: float, wanted: int | None):
     assert Frequencies(numbers).quantile(share) == wanted
+
+
+@pytest.mark.parametrize("later", [0, 500_000])
+def test_the_parts_of_the_spend_add_up_to_it(five: dict[str, Session], later: int):
+    """What a session spent after its assessment is a part of its own."""
+    Session.objects.filter(cost_microusd=2_000_000).update(cost_microusd=2_000_000 + later)
+    spend = charts(dashboard(local_team(), WEEK))[0][0]
+    names = [one["label"] for one in spend.props["series"]]
+    assert ("Not split yet" in names) == bool(later)
+    parts = [value or 0 for one in spend.props["series"] for value in one["values"]]
+    assert sum(parts) == 2_000_000 + later
