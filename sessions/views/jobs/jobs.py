@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -20,7 +21,7 @@ from sessions.actions.lab.simulations import KIND as SIMULATION
 from sessions.actions.lab.tunings import KIND as TUNING
 from sessions.actions.record.verify import last_check
 from sessions.figures import percent
-from sessions.models import Import, ImportFile, Job, Session
+from sessions.models import Import, ImportFile, Job, Session, Simulation, Team
 from sessions.models.accounts.teams import Right
 from sessions.views.web.pages import Link, Page
 from sessions.views.web.paging import page
@@ -107,15 +108,27 @@ def jobs(request: HttpRequest) -> HttpResponse:
     """List the team's jobs, newest first."""
     team = team_of(request)
     shown = page(Job.objects.for_team(team), request.GET.get("cursor", ""), "created")
+    about = _about(team, shown.rows)
     context = {
         "section": "jobs",
         "team": team,
-        "rows": [Progress.of(job) for job in shown.rows],
+        "rows": [(Progress.of(job), about.get(job.pk)) for job in shown.rows],
         "check": last_check() if team.slug == LOCAL_TEAM else None,
         "newer_url": f"?cursor={shown.newer}" if shown.newer else "",
         "older_url": f"?cursor={shown.older}" if shown.older else "",
     }
     return render(request, "jobs/list.html", context)
+
+
+def _about(team: Team, rows: Iterable[Job]) -> dict[UUID, str]:
+    """The session or policy that each job is about, if it is about one."""
+    wanted = {job.pk: _session_id(job) for job in rows}
+    sessions = Session.objects.for_team(team).in_bulk([one for one in wanted.values() if one])
+    found = {job: str(sessions[one]) for job, one in wanted.items() if one in sessions}
+    simulations = Simulation.objects.filter(team=team, job__in=wanted).select_related(
+        "draft__policy"
+    )
+    return found | {one.job_id: str(one.draft) for one in simulations if one.job_id}
 
 
 @require_GET
@@ -157,12 +170,16 @@ def _links(job: Job) -> list[tuple[str, str]]:
     return links
 
 
-def _session(job: Job) -> Session | None:
-    wanted = (job.result or {}).get("session") or job.payload.get("session")
+def _session_id(job: Job) -> UUID | None:
     try:
-        return Session.objects.filter(team_id=job.team_id, pk=UUID(str(wanted))).first()
+        return UUID(str((job.result or {}).get("session") or job.payload.get("session")))
     except ValueError:
         return None
+
+
+def _session(job: Job) -> Session | None:
+    wanted = _session_id(job)
+    return Session.objects.filter(team_id=job.team_id, pk=wanted).first() if wanted else None
 
 
 def _facts(job: Job) -> list[tuple[str, int]]:

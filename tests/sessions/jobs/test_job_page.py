@@ -10,8 +10,10 @@ from django.test import Client
 from django.utils import timezone
 
 from sessions.actions.accounts.teams import local_team
+from sessions.actions.lab.simulations import KIND as SIMULATION
+from sessions.actions.policies.policies import preset_version
 from sessions.actions.record.append import append
-from sessions.models import Job
+from sessions.models import Job, Session, Simulation
 from sessions.views.jobs.jobs import Progress
 from tests.sessions.made import count, reading
 from tests.sessions.pages import other_team, page_of, signed_in
@@ -164,3 +166,15 @@ def test_a_long_list_has_pages(client: Client):
 @pytest.mark.parametrize("key", ["5", "2026-01-01T00:00:00", "2026-01-01T00:00:00+01:00", "x"])
 def test_a_cursor_of_another_list_does_no_harm(client: Client, address: str, key: str):
     assert client.get(address, {"cursor": f"o~{key}~{'0' * 32}"}).status_code == 200
+
+
+def test_a_row_says_what_its_job_is_about(client: Client):
+    session = Session.objects.create(team=local_team(), external_id="a", title="Move the port")
+    job(kind="compact", payload={"session": str(session.pk)})
+    version = preset_version(local_team(), "balanced")
+    simulated = job(kind=SIMULATION)
+    Simulation.objects.create(team=local_team(), draft=version, active=version, job=simulated)
+    job(kind="notify")
+    text = page_of(client, "/jobs/").text
+    assert "Compaction Move the port " in text
+    assert "Simulation balanced@1 " in text
