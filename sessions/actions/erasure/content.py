@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from sessions.actions.erasure import rows
 from sessions.actions.erasure.remnants import Heard
+from sessions.actions.memory import boards
 from sessions.actions.record.append import touch
 from sessions.models import (
     Artefact,
@@ -51,6 +52,10 @@ CLEARED: dict[type[models.Model], dict[str, Any]] = {
 }
 """Columns that quote content, and what they become."""
 
+PLACES = ("cwd", "branch")
+"""Metadata that importers take from logs and that quotes names of people, customers and tasks.
+What a program itself gave stays: it names whose data a session is."""
+
 _WAYS = dict(rows.TABLES)
 
 
@@ -65,6 +70,11 @@ def counted(session: Session) -> dict[str, int]:
 def erase(session: Session, heard: Heard) -> None:
     """Clear what quotes content, in short transactions. The index must have forgotten it. Safe to
     repeat."""
+    with transaction.atomic():
+        # First: its opening says which project it was in.
+        boards.forget(session.team, Session.objects.filter(pk=session.pk))
+        for texts in rows.requests_of(session):
+            texts.delete()
     for model, ways in rows.TABLES:
         if model not in DELETED:
             continue
@@ -75,6 +85,7 @@ def erase(session: Session, heard: Heard) -> None:
     with transaction.atomic():
         locked = Session.objects.select_for_update(of=("self",)).get(pk=session.pk)
         locked.title, locked.erasing, locked.content_erased = "", None, timezone.now()
+        locked.meta = {name: said for name, said in locked.meta.items() if name not in PLACES}
         touch(locked)
 
 

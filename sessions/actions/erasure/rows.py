@@ -164,11 +164,16 @@ def delete_beside(session: Session, deleted: Deleted) -> list[str]:
     return shas
 
 
+def requests_of(session: Session) -> Iterator[QuerySet[Any]]:
+    """Stored texts of requests about a session, and of the responses to them."""
+    named = Q(session__in=(session.external_id, str(session.pk)))
+    yield RefusedRequest.objects.filter(named, team=session.team)
+    yield Answer.objects.filter(team=session.team, session=session.pk)
+
+
 def _beside(session: Session) -> Iterator[QuerySet[Any]]:
     team, name, pk = session.team, session.external_id, str(session.pk)
-    named = Q(session__in=(name, pk))
-    yield RefusedRequest.objects.filter(named, team=team)
-    yield Answer.objects.filter(team=team, session=session.pk)
+    yield from requests_of(session)
     about = Q(path__contains=pk) | Q(occurrence__contains=pk) | Q(cause__contains=pk)
     yield Notification.objects.filter(about, team=team)
     yield Use.objects.filter(budget__team=team, budget__scope="session", key__in=(name, pk))

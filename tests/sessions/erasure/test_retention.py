@@ -15,7 +15,16 @@ from sessions.actions.accounts.audit import COMMAND
 from sessions.actions.erasure import receipts, retention
 from sessions.actions.erasure.holds import hold
 from sessions.actions.record import checks
-from sessions.models import AuditEntry, Erasure, Hold, Retention, Session
+from sessions.models import (
+    Answer,
+    AuditEntry,
+    Board,
+    Erasure,
+    Hold,
+    RefusedRequest,
+    Retention,
+    Session,
+)
 from tests.sessions.erasure.erasing import MARK, do_jobs, stored_bytes, talk
 from tests.sessions.people import shown
 from tests.sessions.programs import Program, assert_problem
@@ -79,6 +88,36 @@ def test_old_content_goes_and_figures_stay(program: Program):
     assert new.content_erased is None
     assert "heron" in str(program.get("/sessions/new/messages"))
     assert not [finding for part in checks.parts() for finding in part.findings]
+
+
+def test_no_answer_folder_or_project_board_repeats_it(program: Program):
+    session = aged(program, "old", 100)
+    other = aged(program, "new", 10, marked="heron")
+    for one in (session, other):
+        told = {"summary": f"of {one.external_id}"}
+        program.post(f"/sessions/{one.pk}/shares", told, Idempotency_Key=one.external_id)
+        board = Board.objects.create(
+            team=program.team, kind="project", name=f"/home/{one.external_id}"
+        )
+        board.notes.create(
+            key="a", kind="knowledge", text="a", by="code", evidence={str(one.pk): 1}
+        )
+    now = timezone.now()
+    RefusedRequest.objects.create(
+        team=program.team, session="old", status=422, first=now, last=now, body=MARK.encode()
+    )
+    meta = {"cwd": "/home/old", "branch": MARK, "user": "4711"}
+    Session.objects.filter(pk=session.pk).update(meta=meta)
+    Session.objects.filter(pk=other.pk).update(meta={"cwd": "/home/new"})
+    sweep(program, 90, None)
+    session.refresh_from_db()
+    assert session.meta == {"user": "4711"}
+    assert set(Answer.objects.exclude(session=None).values_list("session", flat=True)) == {other.pk}
+    assert not RefusedRequest.objects.exists()
+    assert [one.name for one in Board.objects.filter(kind="project")] == ["/home/new"]
+    again = {"summary": "of old"}
+    repeated = program.ask("POST", "/sessions/old/shares", again, Idempotency_Key="old")
+    assert_problem(repeated, 410)
 
 
 def test_every_page_and_operation_says_so(program: Program):
