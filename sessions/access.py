@@ -98,7 +98,8 @@ def allowed(request: HttpRequest, team: Team, right: Right) -> bool:
     role."""
     asker = getattr(request, "auth", None)
     if isinstance(asker, Asker) and asker.key is not None:
-        return asker.key.team_id == team.pk and right in KEYS_MAY and right in asker.key.scopes
+        key = asker.key
+        return key.team_id == team.pk and right in KEYS_MAY and right in key.valid_scopes
     rows = _MEMBERSHIPS.rows(user=request.user.pk)
     return any(row.team_id == team.pk and row.may(right) for row in rows)
 

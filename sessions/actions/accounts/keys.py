@@ -22,12 +22,13 @@ from django.utils import timezone
 
 from sessions.actions.accounts import audit
 from sessions.models import Key, Team
+from sessions.models.accounts.teams import Right
 from sessions.models.web.statements import Statement, given_text
 
 SCOPES = ("read", "write")
 """`read` allows GET requests, `write` also changes; a key that can write can also read."""
 
-ERASE = "erase"
+ERASE: Right = "erase"
 """The scope of a key that may erase for good; only commands create one."""
 
 _PREFIX, _SECRET, _CHECKSUM = 8, 32, 6

@@ -22,7 +22,7 @@ def key_body(key: Key) -> dict[str, Any]:
         "prefix": key.prefix,
         "name": key.name,
         "team": key.team.slug,
-        "scopes": key.scopes,
+        "scopes": key.valid_scopes,
         "owner": key.owner.get_username() if key.owner else None,
         "created": key.created.isoformat(timespec="seconds"),
         "used": key.used.isoformat(timespec="minutes") if key.used else None,

@@ -13,7 +13,7 @@ class KeyOut(Schema):
     prefix: str
     name: str
     team: str
-    scopes: list[Literal["read", "write"]]
+    scopes: list[Literal["read", "write", "erase"]]
     owner: str | None
     created: str
     used: str | None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from argparse import ArgumentParser, ArgumentTypeError
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -64,12 +65,12 @@ class Command(BaseCommand):
             team, _ = team_called(options["team"])
         except ValueError as problem:
             raise CommandError(str(problem), returncode=2) from None
-        days = options["expires"]
+        days, scopes = options["expires"], options["scope"] or SCOPES
         key, token = create_key(
             team,
             options["name"][:100],
-            options["scope"] or SCOPES,
-            owner=_member(team, options["owner"]),
+            scopes,
+            owner=_member(team, options["owner"], scopes),
             expires=timezone.now() + timedelta(days=days) if days else None,
         )
         shown = {"token": token, "prefix": key.prefix, "team": team.slug, "scopes": key.scopes}
@@ -129,14 +130,21 @@ def _days(text: str) -> int:
     return int(text)
 
 
-def _member(team: Team, name: str | None) -> User | None:
-    """The member with that name who may create keys; None without a name. Raises CommandError."""
+def _member(team: Team, name: str | None, scopes: Sequence[str]) -> User | None:
+    """The member with that name who may have a key with these scopes; None without a name. Raises
+    CommandError."""
     if name is None:
         return None
     user = User.objects.filter(username=name).first()
     if user is None or not may(user.pk, team, "keys"):
         raise CommandError(
             f"{name!r} is not an owner or editor of team {team.slug}, who may have keys.",
+            returncode=2,
+        )
+    if ERASE in scopes and not may(user.pk, team, ERASE):
+        raise CommandError(
+            f"{name!r} is not an owner of team {team.slug}, who may erase. Name an owner, or leave "
+            "out --owner for a service account.",
             returncode=2,
         )
     return user

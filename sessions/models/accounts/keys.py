@@ -31,8 +31,8 @@ class Key(models.Model):
 
     `scopes` are `read`, `write` and `erase`. A revoked key keeps its row for the audit log. A key
     with an owner, who is the person that created or took it over, works only while that person may
-    create keys in the team, and signs in often enough if single sign-on gave them access. One
-    without belongs to the team: a service account.
+    create keys in the team, and signs in often enough if single sign-on gave them access; it erases
+    only while that person may. One without belongs to the team: a service account.
     """
 
     team = models.ForeignKey("agent_sessions.Team", on_delete=models.CASCADE, related_name="keys")
@@ -54,6 +54,14 @@ class Key(models.Model):
 
     def __str__(self) -> str:
         return self.prefix
+
+    @property
+    def valid_scopes(self) -> list[str]:
+        """The scopes that count now: not `erase` if the owner may not erase. Needs
+        `with_owner_role`."""
+        if self.owner_id is None or "erase" in ROLE_MAY.get(self.owner_role or "", ()):
+            return list(self.scopes)
+        return [scope for scope in self.scopes if scope != "erase"]
 
     def why_ended(self, now: datetime) -> str:
         """Why the key does not work; empty if it does. Needs `with_owner_role`."""

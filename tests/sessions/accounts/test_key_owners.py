@@ -199,3 +199,25 @@ def test_the_command_names_owner_and_expiry(team: Team):
         answer("create", "--expires", "soon")
     members.remove(held(team, "mara"), COMMAND)
     assert "revoked" in answer("list")
+
+
+def test_a_key_erases_only_while_its_owner_may(team: Team):
+    member(team, "boss")
+    mara = member(team, "mara")
+    program, service = Program(team), Program(team, ("erase",))
+    key, program.token = create_key(team, scopes=("erase",), owner=mara)
+    wanted = {"kind": "team", "reason": "a lawsuit"}
+    assert program.ask("POST", "/holds", wanted).status_code == 201
+    Membership.objects.filter(user=mara).update(role="editor")
+    assert_problem(program.ask("POST", "/holds", wanted), 403)
+    listed = {one["prefix"]: one["scopes"] for one in program.get("/keys")["keys"]}
+    assert listed[key.prefix] == ["read", "write"]
+    assert service.ask("POST", "/holds", wanted).status_code == 201
+
+
+def test_a_command_gives_nobody_a_key_that_erases_who_may_not(team: Team):
+    member(team, "mara", "editor")
+    command = ("token", "create", "--team", "ours", "--owner", "mara", "--scope", "erase")
+    with pytest.raises(CommandError, match="not an owner of team ours, who may erase"):
+        call_command(*command)
+    assert not Key.objects.exists()
