@@ -17,7 +17,6 @@ from sessions.second_reader.reread import (
     piece,
     pieces,
     plain,
-    said,
     used,
     within,
 )
@@ -37,7 +36,7 @@ def gemini(data: bytes) -> list[Reread]:
 
 def _turn(at: int, one: dict[str, Json]) -> list[RereadPiece]:
     if one["type"] == "user":
-        return pieces(said(one.get("content")), at)
+        return _gemini_parts(one.get("content"), at)
     thoughts = [
         piece("thinking", f"{each.get('subject', '')}\n{each.get('description', '')}", at)
         for each in dicts(one.get("thoughts"))
@@ -49,15 +48,42 @@ def _turn(at: int, one: dict[str, Json]) -> list[RereadPiece]:
         for call in calls
         if call.get("result") is not None or call.get("resultDisplay") is not None
     ]
-    return [*thoughts, *pieces(one.get("content"), at), *uses, *results]
+    return [*thoughts, *_gemini_parts(one.get("content"), at), *uses, *results]
+
+
+def _gemini_parts(content: Json, at: int) -> list[RereadPiece]:
+    """A content is text, a part or a list of both; a part has one key that names its kind."""
+    found: list[RereadPiece] = []
+    for part in content if isinstance(content, list) else [content]:
+        part = {"text": part} if isinstance(part, str) else part or {}
+        call, result = part.get("functionCall"), part.get("functionResponse")
+        if part.get("text") is not None:
+            form = "thinking" if part.get("thought") else "text"
+            found += [piece(form, part["text"], at)] if part["text"] else []
+        elif call:
+            found.append(used(call.get("name"), call.get("args") or {}, at))
+        elif result:
+            found.append(answered(_gemini_result({"result": [part]}), at))
+        elif part:
+            found.append(piece(_gemini_media(part) or "other", "", at))
+    return found
+
+
+def _gemini_media(part: dict[str, Json]) -> str:
+    kind = within(part, "inlineData", "mimeType") or within(part, "fileData", "mimeType")
+    return "" if kind is None else "image" if str(kind).startswith("image/") else "document"
 
 
 def _gemini_result(call: dict[str, Json]) -> str:
     given = [within(one, "functionResponse", "response") for one in dicts(call.get("result"))]
-    texts = [one["output"] if within(one, "output") else plain(one) for one in given if one]
+    texts = [plain(one) if within(one, "output") is None else one["output"] for one in given if one]
     text = "\n".join(one for one in texts if isinstance(one, str))
     shown = call.get("resultDisplay")
-    return text or (shown if isinstance(shown, str) else "")
+    text = text or (shown if isinstance(shown, str) else "")
+    parts = dicts(call.get("result"))
+    inner = [one for p in parts for one in dicts(within(p, "functionResponse", "parts"))]
+    media = [f"[{kind}]" for one in [*parts, *inner] if (kind := _gemini_media(one))]
+    return "\n".join([text, *media])
 
 
 def _gemini_usage(one: dict[str, Json]) -> Json:

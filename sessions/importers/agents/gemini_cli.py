@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from sessions.importers.gemini_wire import gemini_blocks
 from sessions.importers.importer import Importer
 from sessions.importers.message_array import ArraySession, document
-from sessions.importers.records import Json, Log, Message, Skipped
+from sessions.importers.records import Json, Log, Message, Session, Skipped
 from sessions.importers.reported import NOTHING, Reported, openai_usage
 from sessions.importers.traces.said import said_in
 from sessions.importers.wire import Block, mapping, milliseconds, sequence, string, text_block
@@ -26,7 +27,7 @@ def read(data: bytes, name: str = "") -> Log:
         form = string(item.get("type"))
         at = milliseconds(item.get("timestamp"))
         if form == "user":
-            blocks = [block for one in said_in(_user(item)) for block in one.blocks]
+            blocks = _content(item)
             writer.message(Message("user", blocks, at=at, human=bool(blocks), line=index))
         elif form == "gemini":
             _answer(writer, item, index, at)
@@ -34,12 +35,28 @@ def read(data: bytes, name: str = "") -> Log:
             writer.skipped.append(Skipped(index, form, "not context"))
         else:
             writer.no_message(index)
-    return writer.log(FORMAT, {"id": given.get("sessionId"), "title": ""}, name)
+    log = writer.log(FORMAT, {"id": given.get("sessionId"), "title": ""}, name)
+    log.problems.extend(_unknown_parts(writer.session))
+    return log
 
 
-def _user(item: dict[str, Json]) -> Json:
+def _content(item: dict[str, Json]) -> list[Block]:
+    """The blocks of a content, which is text, a part, or a list of both."""
     content = item.get("content")
-    return {"role": "user", "parts": content} if isinstance(content, list) else content
+    listed = content if isinstance(content, list) else [content]
+    return gemini_blocks([{"text": one} if isinstance(one, str) else one for one in listed])
+
+
+def _unknown_parts(session: Session) -> list[str]:
+    """A sentence on the parts that are shown as the log has them, empty without any."""
+    found: dict[str, int] = {}
+    for message in (one for one in session.records if isinstance(one, Message)):
+        for block in message.blocks:
+            if block.get("type") == "other":
+                kind = ", ".join(sorted(name for name in block if name != "type"))
+                found.setdefault(kind, message.line)
+    named = "; ".join(f"{kind} (message {line})" for kind, line in found.items())
+    return [f"Parts of an unknown kind, shown as the log has them: {named}."] if named else []
 
 
 def _answer(writer: ArraySession, item: dict[str, Json], index: int, at: int | None) -> None:
@@ -47,8 +64,7 @@ def _answer(writer: ArraySession, item: dict[str, Json], index: int, at: int | N
         {"type": "thinking", "thinking": f"{one.get('subject', '')}\n{one.get('description', '')}"}
         for one in map(mapping, sequence(item.get("thoughts")))
     ]
-    if text := string(item.get("content")):
-        blocks.append(text_block(text))
+    blocks += _content(item)
     results: list[Block] = []
     for place, call in enumerate(map(mapping, sequence(item.get("toolCalls")))):
         called = string(call.get("id")) or f"call-{index}.{place}"
@@ -72,8 +88,18 @@ def _result(call: dict[str, Json], called: str) -> Block:
         if isinstance(block.get("content"), str)
     ]
     text = "\n".join(parts) or string(call.get("resultDisplay"))
+    media = _media(call.get("result"))
+    content: Json = [text_block(text), *media] if media else text
     error = string(call.get("status")) in {"error", "cancelled"}
-    return {"type": "tool_result", "tool_use_id": called, "content": text, "is_error": error}
+    return {"type": "tool_result", "tool_use_id": called, "content": content, "is_error": error}
+
+
+def _media(result: Json) -> list[Block]:
+    """Images and documents of a result, which stand beside its response or in it."""
+    parts = list(map(mapping, sequence(result)))
+    inner = (mapping(part.get("functionResponse")).get("parts") for part in parts)
+    blocks = gemini_blocks([*parts, *(one for each in inner for one in sequence(each))])
+    return [block for block in blocks if block["type"] in {"image", "document"}]
 
 
 def _usage(raw: dict[str, Json]) -> Reported:
