@@ -1,4 +1,4 @@
-"""A team that has used up a quota: its agents go on through the proxy, and are told."""
+"""A team that has used up a quota: its agents go on through the proxy, which says so."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def quota(served: Server, limit: str) -> None:
 
 
 def used_up(lab: ContextLab) -> bool:
-    """Whether the client is told so, rather than left waiting for the next day."""
+    """Whether the client says so, rather than left waiting for the next day."""
     try:
         lab.request("GET", "sessions")
     except Refused as error:

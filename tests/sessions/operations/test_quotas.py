@@ -1,4 +1,4 @@
-"""Quotas: what agents are told, when they go on, who sets and sees them."""
+"""Quotas: what agents get, when they go on, who sets and sees them."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[Clock]:
     quotas._known.clear()
 
 
-def told(answer: Any, status: int) -> dict[str, Any]:
+def refused(answer: Any, status: int) -> dict[str, Any]:
     assert (answer.status_code, answer["Content-Type"]) == (status, "application/problem+json")
     return json.loads(answer.content)
 
@@ -80,7 +80,7 @@ def test_requests_beyond_the_quota_wait_until_it_resets(
     quotas._known.clear()
     assert append(program, "two").status_code == 201
     answer = append(program, "three")
-    said = told(answer, 429)
+    said = refused(answer, 429)
     assert (said["quota"], said["limit"], said["used"]) == (quota, 2, 2)
     assert datetime.fromisoformat(said["resets"]) == until
     assert int(answer["Retry-After"]) == (until - NOON).total_seconds()
@@ -95,7 +95,7 @@ def test_tokens_of_reported_calls_count_for_the_month(program: Program, clock: C
     said = {"messages": [{"role": "assistant", "content": "one"}], "usage": usage}
     assert program.ask("POST", APPEND, said).status_code == 201
     quotas.flush()
-    assert told(append(program, "two"), 429)["resets"] == "2026-04-01T00:00:00+00:00"
+    assert refused(append(program, "two"), 429)["resets"] == "2026-04-01T00:00:00+00:00"
     assert program.ask("GET", APPEND).status_code == 200, "what is there may be read"
     clock.moment = datetime(2026, 4, 1, tzinfo=UTC)
     assert append(program, "two").status_code == 201
@@ -105,7 +105,7 @@ def test_full_storage_is_507_and_can_be_erased(program: Program):
     StoredBytes.objects.create(team=program.team, bytes=5_000_000)
     assert append(program, "one").status_code == 201
     set_quota(program.team, {"storage_bytes": 5_000_000}, COMMAND)
-    said = told(append(program, "two"), 507)
+    said = refused(append(program, "two"), 507)
     assert (said["quota"], said["resets"]) == ("storage_bytes", None)
     assert "5.0 MB of 5.0 MB" in said["detail"]
     assert program.ask("GET", APPEND).status_code == 200

@@ -107,7 +107,7 @@ def test_a_full_page_asks_few_questions(client: Client, django_assert_max_num_qu
     for index in range(5):
         named(f"talk {index}")
     page_of(client, "/sessions/")  # adds up the days once
-    with django_assert_max_num_queries(15):
+    with django_assert_max_num_queries(16):
         page = page_of(client, "/sessions/?q=n")
     assert len([name for name in page.links if name.startswith(("n", "talk "))]) == 50
 
