@@ -13,6 +13,8 @@ from sessions.models.accounts.teams import Team
 from sessions.models.lab.simulated_sums import sums
 from sessions.models.lab.simulations import Simulation, SimulationResult
 from sessions.models.lab.tunings import Tuning
+from sessions.models.record.demo_data import counts, has_real
+from sessions.models.record.sessions import Session
 
 SIMULATIONS, TUNINGS = 30, 2
 """Newest simulations and searches to look at."""
@@ -29,10 +31,13 @@ class SettingEffect:
     at: datetime
     simulation: Simulation | None = None
     tuning: Tuning | None = None
+    demo: bool = False
+    """Whether the sessions are the demo's: then the team has no others."""
 
 
 def setting_effects(team: Team, document: Document) -> dict[Key, SettingEffect]:
-    """Return the newest effect of each setting; changes of this document's own value first."""
+    """Return the newest effect of each setting on sessions that count; changes of this document's
+    own value first."""
     made: dict[Key, SettingEffect] = {}
     here = settings_in(document)
     for key, effect in (*_of_simulations(team), *_of_tunings(team)):
@@ -49,7 +54,7 @@ def _of_simulations(team: Team) -> Iterator[tuple[Key, SettingEffect]]:
         found = _single(settings_in(one.active.document), settings_in(one.draft.document))
         if found is None:
             continue
-        sides = _figures(one)
+        sides, demo = _figures(team, one)
         both = sides[one.draft_id].keys() & sides[one.active_id].keys()
         if both:
             draft, active = (
@@ -59,25 +64,40 @@ def _of_simulations(team: Team) -> Iterator[tuple[Key, SettingEffect]]:
             effect = difference(draft, active)
             yield (
                 found[0],
-                SettingEffect(*found[1:], effect, len(both), one.created, simulation=one),
+                SettingEffect(
+                    *found[1:], effect, len(both), one.created, simulation=one, demo=demo
+                ),
             )
 
 
-def _figures(simulation: Simulation) -> dict[int, dict[str, Mapping[str, Any]]]:
-    """Figures under the draft and the active version, by session."""
+def _figures(
+    team: Team, simulation: Simulation
+) -> tuple[dict[int, dict[str, Mapping[str, Any]]], bool]:
+    """Figures of sessions that count under the draft and the active version, by session; and
+    whether these are the demo's."""
     sides: dict[int, dict[str, Mapping[str, Any]]] = {
         simulation.draft_id: {},
         simulation.active_id: {},
     }
-    rows = SimulationResult.objects.filter(simulation=simulation, problem="", version__in=[*sides])
-    for version, session, figures in rows.values_list("version", "session", "figures"):
+    rows = SimulationResult.objects.filter(
+        counts(team.pk, "session__"), simulation=simulation, problem="", version__in=[*sides]
+    )
+    of_demo = False
+    for version, session, figures, demo in rows.values_list(
+        "version", "session", "figures", "session__demo"
+    ):
         sides[version][str(session)] = figures
-    return sides
+        of_demo = of_demo or demo
+    return sides, of_demo
 
 
 def _of_tunings(team: Team) -> Iterator[tuple[Key, SettingEffect]]:
-    """Compare each trial with the earlier ones that differ in one setting."""
+    """Compare each trial with the earlier ones that differ in one setting; searches over the demo
+    only if its sessions count."""
     for one in Tuning.objects.for_team(team).order_by("-created")[:TUNINGS]:
+        demo = Session.objects.filter(team=team, pk__in=one.sessions, demo=True).exists()
+        if demo and has_real(team.pk):
+            continue
         trials = [
             (settings_in(trial.document), trial.figures) for trial in one.trials.order_by("number")
         ]
@@ -88,7 +108,12 @@ def _of_tunings(team: Team) -> Iterator[tuple[Key, SettingEffect]]:
                     yield (
                         found[0],
                         SettingEffect(
-                            *found[1:], effect, len(one.sessions), one.created, tuning=one
+                            *found[1:],
+                            effect,
+                            len(one.sessions),
+                            one.created,
+                            tuning=one,
+                            demo=demo,
                         ),
                     )
 

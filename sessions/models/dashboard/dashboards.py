@@ -31,17 +31,27 @@ MARKED = ("rollout.accepted", "rollout.widened", "rollout.completed", "rollout.r
 """Audited actions that change the policy of new sessions."""
 
 
+FEW = 5
+"""Sessions with a known cost below which a range may be too short to show."""
+
+
 @dataclass(frozen=True, slots=True)
 class SessionSpan:
-    """A team's session count, its first and last session in ms since the epoch, the last day that
-    has a known cost, and micro-dollars spent since a point in time (None if no session since then
-    has a cost)."""
+    """A team's session count, its first and last session in ms since the epoch, micro-dollars spent
+    since a point in time (None if no session since then has a cost), and the last session in ms
+    and session count of each day that has a known cost."""
 
     sessions: int
     first: int | None
     last: int | None
     spent: int | None
-    last_priced: int | None = None
+    priced: tuple[tuple[int, int], ...] = ()
+
+    def mostly_before(self, since: int) -> bool:
+        """Whether hardly any session with a known cost (less than `FEW`, and less than a tenth)
+        ended at or after `since` (ms), counted in whole days."""
+        recent = sum(many for last, many in self.priced if last >= since)
+        return recent < FEW and recent * 10 < sum(many for _, many in self.priced)
 
 
 def extent(team: Team, since: int) -> SessionSpan:
@@ -53,7 +63,7 @@ def extent(team: Team, since: int) -> SessionSpan:
         min((row[2] for row in found), default=None),
         max((row[3] for row in found), default=None),
         sum(costs) if costs else None,
-        max((row[3] for row in found if row[-1] is not None), default=None),
+        tuple(sorted((row[3], row[1]) for row in found if row[-1] is not None)),
     )
 
 
@@ -150,6 +160,11 @@ class Dashboard:
             return (
                 "No session in this range has been assessed yet. Assessments run in the background "
                 "after import."
+            )
+        if tile.name == "recall" and of["compactions"]:
+            return (
+                f"{of['compactions']:,} compaction{'' if of['compactions'] == 1 else 's'} removed "
+                "text, but no later call used a fact that the model had read before."
             )
         return tile.none
 

@@ -33,7 +33,7 @@ RECALL = Tile(
         ("not_recalled", "whose context no text left, or with nothing needed again"),
         ("not_assessed", "not assessed yet"),
     ),
-    "No text left the context of a session in this range, or none was needed again.",
+    "No text is known to have left the context of a session in this range.",
 )
 
 

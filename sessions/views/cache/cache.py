@@ -147,7 +147,7 @@ def _row(asked: dict[str, str], one: CauseSums, whole: Sums, split: Split) -> Ca
     if one.kind == "ttl" and one.avoidable:
         saved, note = (
             whole.of["hour_saved"],
-            "1-hour TTL where it costs less in all",
+            "1-hour TTL, only where it saves",
         )
     elif one.kind == "edit":
         saved, note = None, EDITS_ALSO_SAVE

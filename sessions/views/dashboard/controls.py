@@ -48,8 +48,8 @@ def controls(
 @dataclass(frozen=True, slots=True)
 class ShownRange:
     """The period of a page, the query parameters that name it, and why those of the URL were
-    refused. `widened` if all is shown because the usual range has no session whose cost is known:
-    logs without times count on the day of their import."""
+    refused. `widened` if all is shown because the usual range has hardly any of the sessions whose
+    cost is known: logs without times count on the day of their import."""
 
     period: Period
     asked: dict[str, str]
@@ -59,14 +59,14 @@ class ShownRange:
 
 def shown_range(request: HttpRequest, there: SessionSpan, now: int) -> ShownRange:
     """The range in the URL, or the one that the person prefers; all dates if the URL names none and
-    that one has nothing to show."""
+    that one has next to nothing to show."""
     named = dict(range_of(request))
     usual = preferred(request).get("date_range")
     asked = named or ({"range": usual} if usual else {})
     try:
         period = asked_for(asked, now, there.first, there.last)
-        newest = there.last if usual else there.last_priced or there.last
-        if not named and newest is not None and newest < period.since:
+        empty = there.last is not None and there.last < period.since
+        if not named and (empty or (not usual and there.mostly_before(period.since))):
             wide = {"range": ALL}
             return ShownRange(asked_for(wide, now, there.first, there.last), wide, widened=True)
     except BadPeriod as error:

@@ -212,14 +212,14 @@ def _ledgers(made: Dashboard) -> str:
     """The number of compactions without a score, and why."""
     of = made.whole.of
     unscored, without = of["ledgers_made"] - of["ledgers"], of["compactions"] - of["ledgers_made"]
-    phrase = f"{of['ledgers_made']:,} of {of['compactions']:,} compactions have a ledger"
+    phrase = f"{of['ledgers_made']:,} of {of['compactions']:,} compactions have a fact ledger"
     if unscored:
         phrase += (
             f", {unscored:,} of them without a score (the log lacks the replaced messages, "
             "or they held no fact)"
         )
     if without > 0:
-        phrase += f"; {without:,} left no readable summary or are not assessed yet"
+        phrase += f"; the other {without:,} left no readable summary or are not assessed yet"
     return phrase
 
 

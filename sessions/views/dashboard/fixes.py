@@ -32,7 +32,10 @@ CAUSES: dict[str, tuple[str, str]] = {
         "Keep the number of images steady",
         "Adding a first image, or removing the last, breaks the cache",
     ),
-    "restart": ("Continue in the running client", "A restarted client built a new prompt"),
+    "restart": (
+        "Continue in the running client",
+        "A restarted client, known or probable, built a new prompt",
+    ),
     "look_back": ("Set cache breakpoints closer together", "The last one was over 20 blocks back"),
     "edit": ("Edit or compact less often", "Each had what follows it written again"),
 }
@@ -86,6 +89,8 @@ class Fix:
     """Where an example is shown, if there is one."""
     unknown: str = "unknown"
     """Said in place of an amount that is None."""
+    at_most: bool = False
+    """Whether the amount is all that the breaks cost: a fix may save less."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,10 +154,11 @@ def _of_cause(cause: CauseSums, places: FixPlaces) -> Fix:
         title,
         f"{why}: {many}.",
         None if cause.kind == "edit" else cause.microusd or 0,
-        EDITS_ALSO_SAVE if cause.kind == "edit" else "measured",
+        EDITS_ALSO_SAVE if cause.kind == "edit" else "estimated",
         button,
         url,
         cause.at_least,
+        at_most=cause.kind != "edit" and not cause.at_least,
     )
 
 
@@ -164,7 +170,8 @@ def _of_ttl(made: Dashboard, causes: list[CauseSums], places: FixPlaces) -> Iter
         title, why = CAUSES["ttl"]
         many = f"{_count(cause.breaks, 'cache break')} in {_count(cause.sessions, 'session')}"
         url = places.setting("ttl", "1h")
-        said = f"{why}: {many}, after its write price."
+        said = f"{why}: {many}. Net of the higher price of writing a 1-hour cache."
+        said += " Sessions without a policy: set it in the agent."
         yield Fix("break", title, said, saved, "estimated", "Change TTL", url, cause.at_least)
 
 
@@ -177,7 +184,7 @@ def _of_tools(one: AgentTools, places: FixPlaces) -> Fix:
         f"{_count(one.sessions, 'session')}.",
         one.microusd or 0,
         one.basis,
-        "Choose tools",
+        "See which",
         places.tools,
     )
 

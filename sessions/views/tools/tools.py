@@ -155,6 +155,10 @@ def _team_rows(
     return found
 
 
+SMALL = 100_000
+"""Micro-dollars below which unused definitions are no reason to warn."""
+
+
 def _verdict(found: UnusedTools) -> EventVerdict:
     """What definitions of tools cost that no session of their agent used."""
     if not found.offered:
@@ -167,7 +171,6 @@ def _verdict(found: UnusedTools) -> EventVerdict:
         )
         return EventVerdict("neutral", said, needed)
     tools = [one for agent in found.agents for one in agent.unused]
-    of = f"{len({one.name for one in tools}):,} of {counted(len(found.offered), 'tool')}"
     looked = f"{counted(found.judged, 'session')} with known definitions"
     if not tools:
         said = f"Every defined tool was used in the {looked}."
@@ -177,8 +180,13 @@ def _verdict(found: UnusedTools) -> EventVerdict:
     costs = [agent.microusd for agent in found.agents if agent.microusd is not None]
     cost = f"Their definitions cost ≈{money(sum(costs))}." if costs else "Cost unknown."
     sizes = tokens(sum(one.tokens for one in tools))
+    agents = ", ".join(agent.agent for agent in found.agents if agent.unused and agent.agent)
+    looked += f", of {agents}" if agents else ""
+    of = f"{len({one.name for one in tools}):,} of {counted(len(found.offered), 'tool')}"
     return EventVerdict(
-        "bad", f"{of} were never used. {cost}", f"{sizes} tokens of definitions, in {looked}."
+        "bad" if not costs or sum(costs) >= SMALL else "neutral",
+        f"{of} with a known definition were never used. {cost}",
+        f"{sizes} tokens of definitions, in {looked}.",
     )
 
 

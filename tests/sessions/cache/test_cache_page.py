@@ -166,7 +166,7 @@ def test_expired_ttls_are_listed_by_whether_they_are_avoidable(client: Client) -
     text = text_of(client)
     assert "$1.50 of $10.00 avoidable: 1 cache break, by TTL. 15.0 % of spend. $0.65 more" in text
     assert "TTL expired $1.50 1 1 10.0k Use the 1-hour cache TTL" in text
-    assert "$0.090 1-hour TTL where it costs less in all" in text
+    assert "$0.090 1-hour TTL, only where it saves" in text
     assert "TTL expired, not avoidable $0.65 2 2 20.0k Keep the TTL" in text
     assert text.count("10.0k tokens written again, not avoidable") == 2
     assert "$1.50 of $5.00 avoidable" in text_of(client, "?agent=scout")

@@ -82,9 +82,10 @@ def test_fixes_are_ranked_by_dollars_and_lead_where_they_are_done(client: Client
     page = page_of(client, "/dashboard/")
     assert rows(page) == [
         "Use the 1-hour cache TTL The cache expired between two calls: 2 cache breaks in 2 "
-        "sessions, after its write price. $1.80 Change TTL",
+        "sessions. Net of the higher price of writing a 1-hour cache. Sessions without a policy: "
+        "set it in the agent. $1.80 Change TTL",
         "Keep the system prompt constant It changed, so nothing after it was read: 1 cache break "
-        "in 1 session. $0.90 Show breaks",
+        "in 1 session. $0.90 at most Show breaks",
     ]
     assert "2 fixes in this range" in page.text
     assert page.links["Change TTL"] == "/policies/balanced/edit/?set=ttl&to=1h"
@@ -145,7 +146,7 @@ def test_a_split_shows_only_its_sessions_and_stays_in_links(client: Client) -> N
     made({"system": 900_000}, agent="writer", model="m1")
     page = page_of(client, "/dashboard/?range=30d&agent=scout&model=m1")
     assert '<span class="count">1</span>' in page.html
-    assert [row.rpartition("$")[2] for row in rows(page)] == ["0.30 Show breaks"]
+    assert [row.rpartition("$")[2] for row in rows(page)] == ["0.30 at most Show breaks"]
     assert page.links["7 days"] == "?range=7d&agent=scout&model=m1"
     assert "agent=scout&model=m1" in page.links["List them"]
     assert re.search(r'<option value="scout"\s+selected', page.html)
@@ -196,7 +197,7 @@ def test_a_longer_ttl_is_a_fix_only_if_it_pays(client: Client, saved: int, liste
     one = made({"ttl": 300_000}, AVOIDABLE if saved > 0 else ())
     Assessment.objects.create(session=one, hour_saved_microusd=saved)
     Assessment.objects.create(session=made({"ttl": 9}, ()), hour_saved_microusd=-5_000_000)
-    assert [row.rpartition("price. ")[2] for row in rows(page_of(client, "/dashboard/"))] == (
+    assert [row.rpartition("agent. ")[2] for row in rows(page_of(client, "/dashboard/"))] == (
         [f"{listed} Change TTL"] if listed else []
     )
 
@@ -219,7 +220,7 @@ def test_what_fewer_edits_save_is_unknown_and_comes_after_what_is_known(client: 
     made({"edit": 2_880_000, "model": 100})
     page = page_of(client, "/dashboard/")
     assert [row.rpartition(". ")[2] for row in rows(page)] == [
-        "$0.00010 Show breaks",
+        "$0.00010 at most Show breaks",
         "unknown edits also make prompts smaller; simulate in the lab Show breaks",
     ]
 

@@ -73,7 +73,7 @@ def test_the_lost_port_costs_the_same_on_every_page():
     assert f"The cache break cost {broken} (" in compaction.text
     why = page_of(client, f"/sessions/{session.pk}/why/?text=8417&run=recorded")
     assert f"Losing it cost {lost}: 1 call made because of it." in why.text
-    assert f"The cache break of that edit cost {broken}, not included." in why.text
+    assert f"The cache break caused by this removal cost {broken}, not included." in why.text
     assert "1 read again 142" in why.text
     said = page_of(client, f"/sessions/{session.pk}/").html
     props = said.split('<script id="replay-props" type="application/json">')[1].split("</script>")[

@@ -67,6 +67,14 @@ def test_a_setting_shows_what_it_did_alone_in_the_newest_simulation(browser: Cli
     assert said in page.text, page.text[page.text.find("16,384 tokens →") :][:150]
     assert page.links["+10 % cost, +5.0 points recall"] == f"/lab/{made.pk}/"
     assert "effect unknown" in page.text
+    Session.objects.update(demo=True)
+    alone = page_of(browser, "/policies/ours/edit/").text
+    assert said.replace("1 session", "1 demo session") in alone
+    real = Session.objects.create(team=local_team(), external_id="real")
+    beside = page_of(browser, "/policies/ours/edit/").text
+    assert "+10 % cost" not in beside, "the demo's sessions are none of the team's"
+    real.delete()
+    Session.objects.update(demo=False)
     both = saved({**PRESET, "reserve": 9, "board": 500})
     Simulation.objects.update(draft=both)
     assert said not in page_of(browser, "/policies/ours/edit/").text, "two settings differ"

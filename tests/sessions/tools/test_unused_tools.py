@@ -63,7 +63,7 @@ def test_the_dashboard_says_it_and_leads_to_the_list(program: Program) -> None:
     page = page_of(client, "/dashboard/")
     assert "Remove 2 unused tools of scout" in page.text
     assert f"tokens of definitions in each prompt, {ENOUGH} sessions." in page.text
-    assert page.links["Choose tools"] == "/tools/?range=7d#unused"
+    assert page.links["See which"] == "/tools/?range=7d#unused"
     listed = page_of(client, "/tools/?range=7d")
     assert "Tools never used" in listed.text and f"{ENOUGH} of {ENOUGH}" in listed.text
     assert "Tools never used" not in page_of(client, "/tools/?from=2001-01-01").text
