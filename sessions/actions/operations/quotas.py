@@ -67,7 +67,7 @@ class UsedQuota(NamedTuple):
 
 
 @dataclass
-class _Known:
+class _KnownQuotas:
     """What this process knows of a team: limits, what is used, and what is not yet written."""
 
     until: float
@@ -77,7 +77,7 @@ class _Known:
 
 
 _lock = threading.Lock()
-_known: dict[UUID, _Known] = {}
+_known: dict[UUID, _KnownQuotas] = {}
 
 
 def starts(now: datetime) -> dict[str, datetime]:
@@ -170,7 +170,7 @@ def used_by(team: Team) -> list[UsedQuota]:
     ]
 
 
-def _read(team: UUID) -> _Known:
+def _read(team: UUID) -> _KnownQuotas:
     known = _known.get(team)
     if known is None or known.until < time.monotonic():
         quota, now = Quota.objects.filter(team_id=team).first(), timezone.now()
@@ -179,7 +179,7 @@ def _read(team: UUID) -> _Known:
         left = min(READ_SECONDS, (resets("minute", now) - now).total_seconds())
         with _lock:
             fresh = known.fresh if known is not None else {}
-            known = _known[team] = _Known(time.monotonic() + left, quota, used, fresh)
+            known = _known[team] = _KnownQuotas(time.monotonic() + left, quota, used, fresh)
     return known
 
 
@@ -194,7 +194,7 @@ def _sums(team: UUID, now: datetime) -> dict[str, int]:
     return {**used, "storage_bytes": stored or 0}
 
 
-def _used(known: _Known, quota: str, now: datetime) -> int:
+def _used(known: _KnownQuotas, quota: str, now: datetime) -> int:
     if quota not in _COUNTED:
         return known.used.get(quota, 0)
     period, what = _COUNTED[quota]
@@ -202,7 +202,7 @@ def _used(known: _Known, quota: str, now: datetime) -> int:
     return known.used.get(quota, 0) + known.fresh.get((period, start), {}).get(what, 0)
 
 
-def _add(known: _Known, what: str, count: int, now: datetime) -> None:
+def _add(known: _KnownQuotas, what: str, count: int, now: datetime) -> None:
     with _lock:
         for period, start in starts(now).items():
             counts = known.fresh.setdefault((period, start), {})
