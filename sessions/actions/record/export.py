@@ -25,6 +25,12 @@ CUT = ("preview", "title", "reason")
 _CUT_WORD = re.compile(r"""(?<![^\s"'`\\])[^\s"'`\\]*…[^\s"'`\\/]*""")
 _NAMES = ("name", "key", "header")
 """Fields that say what `value` beside them is, as in lists of headers."""
+_TYPES_OF_MEDIA = ("media_type", "mediaType", "mime_type", "mimeType", "mime")
+_MEDIA = r"(?:(?:image|audio|video)/[\w.+-]{1,60}|application/pdf)"
+_BASE64 = r"[A-Za-z0-9+/\r\n]*={0,2}\s*"
+_BINARY = re.compile(_BASE64)
+_DATA_URL = re.compile(f"data:{_MEDIA};base64,{_BASE64}")
+_MEDIA_TYPE = re.compile(_MEDIA)
 
 
 def export(
@@ -119,8 +125,13 @@ def _masked_line(masker: Masks, line: Line) -> Line:
 
 
 def masked_value(masker: Masks, value: Any, name: str = "") -> Any:
-    """A JSON value with secrets masked, also those that are secrets because of a `name`."""
+    """A JSON value with secrets masked, also those that are secrets because of a `name`.
+
+    Binary data of images and other media stays: its base64 looks like a long random token.
+    """
     if isinstance(value, str):
+        if _DATA_URL.fullmatch(value):
+            return value
         return _masked_text(masker, name, value) if name else masker.mask(value)
     if isinstance(value, list):
         made = [masked_value(masker, item, name) for item in value]
@@ -132,12 +143,26 @@ def masked_value(masker: Masks, value: Any, name: str = "") -> Any:
         if "value" in value:
             beside = next((one for n in _NAMES if isinstance(one := value.get(n), str)), "value")
         return {
-            masker.mask(key): masked_value(masker, item, beside if key == "value" else key)
+            masker.mask(key): item
+            if _is_binary(value, key)
+            else masked_value(masker, item, beside if key == "value" else key)
             for key, item in value.items()
         }
     if type(value) is int and (masked := masked_value(masker, str(value), name)) != str(value):
         return masked
     return value
+
+
+def _is_binary(given: dict[str, Any], key: str) -> bool:
+    """Whether a field of a media block, or of its source, has the media in base64."""
+    if key == "result":
+        is_media = given.get("type") == "image_generation_call"
+    else:
+        types = (given.get(name) for name in _TYPES_OF_MEDIA)
+        is_media = key == "data" and any(
+            isinstance(one, str) and _MEDIA_TYPE.fullmatch(one) for one in types
+        )
+    return is_media and isinstance(given[key], str) and bool(_BINARY.fullmatch(given[key]))
 
 
 def _without_cut_word(line: Line, name: str) -> Any:

@@ -243,6 +243,35 @@ def test_secrets_in_pairs_numbers_and_previews_are_masked(tmp_path: Path) -> Non
     assert imported(there, lines, tmp_path).state == "new"
 
 
+PNG = (
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJ"
+    "AAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+
+
+def test_masked_it_has_its_images_and_no_secret_beside_them() -> None:
+    image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PNG}}
+    media = [
+        image,
+        {"type": "image", "mimeType": "image/png", "data": PNG},
+        {"type": "other", "inlineData": {"mimeType": "image/png", "data": PNG}},
+        {"type": "input_image", "image_url": f"data:image/png;base64,{PNG}"},
+        {"type": "image_generation_call", "result": PNG},
+        {"type": "tool_result", "tool_use_id": "t1", "content": [image]},
+    ]
+    text = {"type": "image", "media_type": "image/png", "data": f"key={SECRET}", "alt": SECRET}
+    plain = {"type": "document", "source": {"media_type": "text/plain", "data": SECRET}}
+    token = {"type": "other", "data": PNG}
+    said = [*media, text, plain, token, {"type": "text", "text": f"Use {SECRET}."}]
+    found = append(local_team(), session(records.Message("user", said)), count, source="test")
+    masker = Masker()
+    lines = lines_of(found.session, masker)
+    kept = [line["sha_content"] for line in lines if line["is"] == "block"]
+    assert kept[: len(media)] == media
+    assert SECRET not in json.dumps(lines)
+    assert kept[len(media) + 2]["data"] == "[SECRET_1]"
+
+
 def test_its_records_are_those_of_the_session() -> None:
     found = append(local_team(), reading(4), count, source="test").session
     data = "".join(json.dumps(line) + "\n" for line in lines_of(found)).encode()
