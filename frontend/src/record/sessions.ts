@@ -6,7 +6,9 @@ const formOf = (event: Event) =>
   (event.target as Element | null)?.closest<HTMLFormElement>('form[data-submits-itself]');
 
 document.addEventListener('change', (event) => {
-  if (event.target instanceof HTMLSelectElement) formOf(event)?.requestSubmit();
+  const at = event.target;
+  if (at instanceof HTMLSelectElement || (at instanceof HTMLInputElement && at.type === 'checkbox'))
+    formOf(event)?.requestSubmit();
 });
 
 document.addEventListener('submit', (event) => {

@@ -35,7 +35,9 @@ def test_the_second_visit_names_what_came_after_the_first() -> None:
     client = signed_in()
     old = made("old", cost_microusd=9_000_000)
     Session.objects.filter(pk=old.pk).update(created=timezone.now() - timedelta(days=9))
-    assert "Since you last opened the dashboard" not in opened(client).text
+    first = opened(client).text
+    assert "Since you last opened the dashboard" not in first
+    assert "When you come back after 30 minutes or more, this line says what is new" in first
     ago(days=3)
     made("a", cost_microusd=2_000_000, break_count=2)
     made("b", cost_microusd=500_000, ended_at=1_700_000_000_000)

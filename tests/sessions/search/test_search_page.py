@@ -184,6 +184,9 @@ def test_what_the_page_says_when_there_is_nothing(jobs_wait: None) -> None:
     page = page_of(client, "/search/?q=8417")
     assert "1 session with new text is waiting to be indexed" in page.text
     assert "It has not read all sessions yet" in page.text
+    assert "timed out" not in page.text
+    assert "timed out" in page_of(client, "/search/?q=timeout&error=1").text
+    assert "Search for the lost value itself" in page_of(client, "/search/?q=x&state=lost").text
 
 
 def test_saved_searches_belong_to_a_team() -> None:
