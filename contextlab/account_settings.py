@@ -15,12 +15,12 @@ WITH_PROVIDER = (
 """Only with a provider of single sign-on."""
 
 CACHES: dict[str, dict[str, Any]] = {
-    # Counts of attempts, alike for all processes, and kept through restarts.
+    # Alike for all processes, and kept through restarts.
     "default": {
-        "BACKEND": "django.core.cache.backends.db.DatabaseCache",
+        "BACKEND": "contextlab.attempts.AttemptsCache",
         "LOCATION": "agent_sessions_attempts",
         "KEY_FUNCTION": "contextlab.account_settings.marked",
-        "OPTIONS": {"MAX_ENTRIES": 20_000},
+        "OPTIONS": {"MAX_ENTRIES": 20_000},  # beyond, expired rows are deleted
     }
 }
 LOGIN_REDIRECT_URL = "home"
@@ -37,6 +37,11 @@ ACCOUNT_EMAIL_UNKNOWN_ACCOUNTS = False
 ACCOUNT_EMAIL_SUBJECT_PREFIX = "[ContextLab] "
 MFA_ADAPTER = "sessions.views.accounts.second_factor.SecondFactorAdapter"
 MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
+MFA_FORMS = {
+    "authenticate": "sessions.views.accounts.codes.Code",
+    "reauthenticate": "sessions.views.accounts.codes.CodeAgain",
+    "activate_totp": "sessions.views.accounts.codes.FirstCode",
+}
 MFA_TOTP_ISSUER = "ContextLab"
 MFA_TOTP_TOLERANCE = 1  # codes before and after: clocks of phones differ
 MFA_ALLOW_UNVERIFIED_EMAIL = True  # people join by invitation, not with any address

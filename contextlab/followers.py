@@ -13,7 +13,7 @@ from django.http import HttpRequest
 
 from sessions.access import ip_of
 from sessions.actions.accounts import audit
-from sessions.actions.accounts.browsers import note_browser
+from sessions.actions.accounts.browsers import note_browser, sign_out_others
 from sessions.actions.accounts.logins import network
 from sessions.actions.accounts.preferences import signed_in
 from sessions.actions.accounts.sign_ins import note_failure
@@ -70,6 +70,9 @@ def _note_factor(action: str, request: HttpRequest, user: User, kind: Authentica
 
 def _factor_added(request: HttpRequest, user: User, authenticator: Authenticator, **_: Any) -> None:
     _note_factor("second_factor.added", request, user, authenticator)
+    if authenticator.type == Authenticator.Type.TOTP:  # the others never gave a code
+        here = request.session.session_key
+        sign_out_others(user, here, audit.person(user, ip_of(request)))
 
 
 def _factor_removed(

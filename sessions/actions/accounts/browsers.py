@@ -80,8 +80,8 @@ def sign_out(user: User, browser: int, actor: audit.Actor) -> bool:
 @transaction.atomic
 def sign_out_others(user: User, current: str | None, actor: audit.Actor) -> int:
     """Sign out all browsers of a person but this one, listed or not; return how many."""
-    ended = end_sessions(user, current)
-    audit.note_for(user, actor, "browser.ended", user, others=ended)
+    if ended := end_sessions(user, current):
+        audit.note_for(user, actor, "browser.ended", user, others=ended)
     return ended
 
 

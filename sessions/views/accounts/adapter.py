@@ -10,12 +10,15 @@ from typing import Any
 
 from allauth.account.adapter import DefaultAccountAdapter
 from allauth.account.internal.flows.login import get_authentication_records
+from allauth.account.internal.stagekit import clear_login
 from allauth.core import context
+from allauth.core.exceptions import ImmediateHttpResponse
 from allauth.core.internal import ratelimit
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import connection, transaction
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 
@@ -29,6 +32,8 @@ log = logging.getLogger(__name__)
 
 APP = "allauth.account"
 KNOWN_COOKIE = "contextlab_known"
+OPENED_WITH = "opened_with"
+"""Key in the browser session: a hash of the password with which a sign-in began."""
 REFUSED = "Incorrect name or password. Check both and try again."
 TOO_MANY = "Too many failed attempts. Try again in 15 minutes."
 MINUTES = 15
@@ -104,6 +109,24 @@ class AccountAdapter(DefaultAccountAdapter):
     def _give_back(self) -> None:
         for use in self._uses:
             use.rollback()
+
+    def pre_login(self, request: HttpRequest, user: User, **given: Any) -> HttpResponse | None:
+        """Note the password, before a code is asked for."""
+        request.session[OPENED_WITH] = user.get_session_auth_hash()
+        answer: HttpResponse | None = super().pre_login(request, user, **given)
+        return answer
+
+    def login(self, request: HttpRequest, user: User) -> None:
+        """Sign in, unless the password changed while a code was asked for."""
+        if request.session.pop(OPENED_WITH, "") != user.get_session_auth_hash():
+            clear_login(request)
+            raise ImmediateHttpResponse(redirect("account_login"))
+        super().login(request, user)
+
+    def get_reauthentication_methods(self, user: User) -> list[dict[str, Any]]:
+        """A code for people with a second factor, and only for others the password."""
+        found: list[dict[str, Any]] = super().get_reauthentication_methods(user)
+        return [one for one in found if one["id"] == "mfa_reauthenticate"] or found
 
     def post_login(self, request: HttpRequest, user: User, **given: Any) -> HttpResponse:
         """Note the sign-in, and remember the browser."""

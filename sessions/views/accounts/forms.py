@@ -14,6 +14,7 @@ from allauth.account.forms import (
 )
 from allauth.account.internal.flows.password_reset import request_password_reset
 from allauth.account.internal.userkit import filter_users_by_email
+from allauth.mfa.utils import is_mfa_enabled
 from django import forms
 from django.contrib.auth.models import User
 from django.contrib.auth.password_validation import validate_password
@@ -26,6 +27,7 @@ from sessions.actions.accounts.sign_on import signs_on
 from sessions.actions.accounts.teams import LOCAL_USER
 from sessions.models import Membership
 from sessions.views.accounts.adapter import later
+from sessions.views.accounts.codes import CodeAgain
 
 NAME_CHARS, TEAM_CHARS, PASSWORD_CHARS, EMAIL_CHARS = 150, 100, 1000, 254
 PASSWORDS = (
@@ -133,7 +135,7 @@ class Profile(_Named):
 
 
 class NewPassword(ChangePasswordForm):
-    """A new password; asks for the current one if there is one."""
+    """A new password; asks for the current one and for a code, if there are."""
 
     def __init__(self, user: User, data: Any = None) -> None:
         super().__init__(user=user, data=data, auto_id="password-%s")
@@ -141,6 +143,10 @@ class NewPassword(ChangePasswordForm):
         _plain(self.fields["oldpassword"], "Current password")
         if not user.has_usable_password():
             del self.fields["oldpassword"]
+        self.again = CodeAgain(user=user, data=data) if is_mfa_enabled(user) else None
+        if self.again:
+            self.fields["code"] = self.again.fields["code"]
+            self.fields["code"].widget.attrs.pop("placeholder", None)
 
     def clean_oldpassword(self) -> str:
         """Check the current password, as often as at sign-in."""
@@ -148,6 +154,16 @@ class NewPassword(ChangePasswordForm):
         adapter = get_adapter()
         if not adapter.reauthenticate(self.user, given):
             raise adapter.validation_error("incorrect_password")
+        return given
+
+    def clean(self) -> dict[str, Any]:
+        """Check the code once all else is right: it works only once."""
+        given: dict[str, Any] = super().clean()
+        if self.again and not self.errors:
+            if self.again.is_valid():
+                self.again.save()
+            else:
+                self.add_error("code", self.again.errors["code"])
         return given
 
 

@@ -14,8 +14,10 @@ import pytest
 from allauth.account import adapter as allauth_adapter
 from allauth.core.internal import ratelimit
 from django.contrib.auth import hashers
+from django.core.cache import cache, caches
 from django.db import connection
 from django.test import Client
+from django.utils import timezone
 
 from contextlab.logs import OneLine
 from sessions.actions.accounts import logins
@@ -202,6 +204,25 @@ def test_an_address_has_thirty_attempts_whatever_the_name():
         fail(1, f"name{number}", "10.0.0.1")
     assert attempt("mara", PASSWORD, "10.0.0.1") == 429
     assert attempt("mara", PASSWORD, "10.0.0.2") == 302
+
+
+def test_refused_attempts_store_nothing():
+    for number in range(30):
+        fail(1, f"name{number}", "10.0.0.1")
+    stored = Attempts.objects.count()
+    for number in range(5):
+        assert attempt(f"other{number}", "wrong", "10.0.0.1") == 429
+    assert Attempts.objects.count() == stored
+
+
+def test_many_counts_remove_no_other(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(caches["default"], "_max_entries", 5)
+    cache.set("gone", "y", timeout=-1)
+    for number in range(10):
+        fail(1, "mara", "10.0.0.1")
+        fail(1, f"name{number}", f"10.0.1.{number}")
+    assert attempt("mara", "wrong", "10.0.0.1") == 429
+    assert not Attempts.objects.filter(expires__lt=timezone.now()).exists(), "those that expired do"
 
 
 def test_it_says_when_the_next_attempt_is_heard(monkeypatch: pytest.MonkeyPatch):

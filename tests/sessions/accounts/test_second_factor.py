@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import re
 import time
+from datetime import UTC, datetime
 from io import StringIO
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from allauth.mfa.models import Authenticator
 from allauth.mfa.totp.internal import auth
+from django.core.cache.backends import db
 from django.core.management import call_command
 from django.test import Client
 
 from sessions.actions.accounts.second_factor import must_set_up
 from sessions.api.replay.watching import look
-from sessions.models import Membership, Team
+from sessions.models import AuditEntry, Membership, Team
 from tests.sessions.people import PASSWORD, QUICK, acts, browser, member, shown, sign_in
 
 pytestmark = [pytest.mark.store, pytest.mark.django_db]
+NEW = "harbour-lantern-7"
 SET_UP, CODES = "/account/second-factor/app/", "/account/second-factor/codes/"
 
 
@@ -37,6 +41,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The time of codes: each works once."""
     now = [time.time()]
     monkeypatch.setattr(auth.time, "time", lambda: now[0])
+    monkeypatch.setattr(db, "tz_now", lambda: datetime.fromtimestamp(now[0], UTC))
     return now
 
 
@@ -87,6 +92,85 @@ def test_after_the_password_a_code_is_asked_for(team: Team, clock: list[float]):
         "login.failed", "second_factor.added", "second_factor.added", "login.failed", "login.used",
         "login.failed",
     ]  # fmt: skip
+
+
+@pytest.mark.django_db(transaction=True)
+def test_setting_it_up_signs_out_other_browsers(team: Team, clock: list[float]):
+    mara = member(team, "mara")
+    here, before, other = browser(mara), browser(mara), browser(member(team, "jo"))
+    set_up(here, clock)
+    assert before.get("/account/").status_code == 403, "it never gave a code"
+    assert [one.get("/account/").status_code for one in (here, other)] == [200, 200]
+    entry = AuditEntry.objects.get(team=team, action="browser.ended")
+    assert (entry.actor, entry.detail) == ("mara", {"others": 1})
+
+
+@pytest.mark.parametrize("after", [2, 33, 75, 89])
+def test_a_code_of_the_coming_period_works_once(after: int, team: Team, clock: list[float]):
+    secret = set_up(browser(member(team, "mara")), clock)
+    clock[0] = clock[0] // 30 * 30 + 300.5
+    code = auth.format_hotp_value(auth.hotp_value(secret, int(clock[0]) // 30 + 1))
+    for seconds, status in ((0, 302), (after, 422)):
+        clock[0] += seconds
+        client = browser()
+        sign_in(client, "mara")
+        assert client.post("/login/code/", {"code": code}).status_code == status
+
+
+def test_the_code_that_set_it_up_signs_in_nobody(team: Team, clock: list[float]):
+    secret = set_up(browser(member(team, "mara")), clock)
+    clock[0] += 29
+    code = auth.format_hotp_value(auth.hotp_value(secret, int(clock[0] - 29) // 30))
+    client = browser()
+    sign_in(client, "mara")
+    assert client.post("/login/code/", {"code": code}).status_code == 422
+
+
+@pytest.mark.parametrize("path", [CODES, f"{CODES}new/", f"{SET_UP}remove/"])
+def test_its_pages_ask_for_a_code_not_the_password(path: str, team: Team, clock: list[float]):
+    mine = browser(member(team, "mara"))
+    secret = set_up(mine, clock)
+    clock[0] += 600
+    asked = mine.get(path)["Location"]
+    assert asked == f"/account/again/code/?next={quote(path, safe='')}"
+    tried = mine.post(f"/account/again/?next={path}", {"password": PASSWORD})
+    assert tried["Location"] == asked, "the password does not do"
+    assert mine.get(path).status_code == 302
+    assert mine.post(asked, {"code": "1"}).status_code == 422
+    assert mine.post(asked, {"code": code_of(secret, clock)})["Location"] == path
+    assert mine.get(path).status_code == 200
+
+
+def test_a_new_password_needs_a_code(team: Team, clock: list[float]):
+    mara = member(team, "mara")
+    mine = browser(mara)
+    secret = set_up(mine, clock)
+    asked = {"act": "password", "oldpassword": PASSWORD, "password1": NEW, "password2": NEW}
+    assert "or a recovery code" in shown(mine.get("/account/")).text
+    for wrong in ({}, {"code": "1"}, {"code": code_of(secret, clock), "oldpassword": "x"}):
+        assert mine.post("/account/", asked | wrong).status_code == 422
+    mara.refresh_from_db()
+    assert mara.check_password(PASSWORD)
+    code = auth.format_hotp_value(auth.hotp_value(secret, int(clock[0]) // 30))
+    assert mine.post("/account/", asked | {"code": code}).status_code == 302, "it was not used up"
+    mara.refresh_from_db()
+    assert mara.check_password(NEW)
+
+
+def test_a_changed_password_ends_a_sign_in_that_waits_for_a_code(team: Team, clock: list[float]):
+    mara = member(team, "mara")
+    secret = set_up(browser(mara), clock)
+    waits = browser()
+    assert sign_in(waits, "mara")["Location"] == "/login/code/"
+    mara.set_password(NEW)
+    mara.save()
+    answer = waits.post("/login/code/", {"code": code_of(secret, clock)})
+    assert answer["Location"] == "/login/"
+    assert waits.get("/account/").status_code == 403
+    assert waits.post("/login/code/", {"code": code_of(secret, clock)})["Location"] == "/login/"
+    sign_in(waits, "mara", NEW)
+    waits.post("/login/code/", {"code": code_of(secret, clock)})
+    assert waits.get("/account/").status_code == 200
 
 
 def test_the_secret_is_not_in_the_database(team: Team, clock: list[float]):
