@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import zipfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -13,6 +14,8 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 from typing import IO, Any
+
+import msgspec
 
 FORMAT = 1
 STORE, MANIFEST = "store", "manifest.json"
@@ -127,18 +130,19 @@ def opened(place: Path) -> Iterator[tuple[Manifest, Iterator[bytes]]]:
     """
     try:
         with zipfile.ZipFile(place) as archive, archive.open(STORE) as file:
-            manifest = _manifest(json.loads(archive.read(MANIFEST)))
+            manifest = _manifest(archive.read(MANIFEST))
             yield manifest, _checked(file, manifest)
-    except (zipfile.BadZipFile, zipfile.LargeZipFile, KeyError, EOFError) as error:
+    except (zipfile.BadZipFile, zipfile.LargeZipFile, KeyError, EOFError, zlib.error) as error:
         raise NotABackup("It is no backup, or not a whole one.") from error
 
 
-def _manifest(said: dict[str, Any]) -> Manifest:
-    if said.get("format") != FORMAT:
-        raise NotABackup("It was made by a newer version. Install that version first.")
+def _manifest(data: bytes) -> Manifest:
     try:
-        return Manifest(**said)
-    except TypeError as error:
+        said = msgspec.json.decode(data, type=dict[str, Any])
+        if said.get("format") != FORMAT:
+            raise NotABackup("It was made by a newer version. Install that version first.")
+        return msgspec.convert(said, Manifest)
+    except (msgspec.DecodeError, RecursionError) as error:
         raise NotABackup("Its manifest is damaged.") from error
 
 

@@ -164,6 +164,18 @@ def test_a_damaged_backup_is_refused(tmp_path: Path, damage: str) -> None:
             pass
 
 
+@pytest.mark.parametrize(
+    "manifest",
+    ["[]", "{", "[" * 100_000, '{"format": 1}', '{"format": 1, "rows": 5}', '{"format": [1]}'],
+)
+def test_what_is_no_manifest_is_refused(tmp_path: Path, manifest: str) -> None:
+    with zipfile.ZipFile(place := tmp_path / "backup.zip", "w") as file:
+        file.writestr(archive.STORE, b"store")
+        file.writestr(archive.MANIFEST, manifest)
+    with pytest.raises(NotABackup, match="It"), archive.opened(place):
+        pass
+
+
 def test_a_damaged_database_in_a_whole_backup_is_refused(tmp_path: Path) -> None:
     for store, said in ((b"no database" * 1000, "damaged"), (b"", "other rows")):
         with pytest.raises(NotABackup, match=said):

@@ -10,9 +10,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 from uuid import UUID
 
+import msgspec
 from django.conf import settings
 from django.utils.crypto import salted_hmac
 
@@ -89,21 +90,54 @@ def parse_line(text: str) -> KeptReceipt:
     try:
         line = json.loads(text)
         said = line.get("receipt", line)
-        names, member = dict(line.get("names", {})), line.get("member")
-        UUID(said["erasure"]), UUID(said["team"]["id"])
-        for one in said["sessions"]:
-            UUID(one["id"])
-        if said["version"] != VERSION or not isinstance(said["content"], list):
-            raise NoReceipt("This receipt has another version than this release knows.")
-        datetime.fromisoformat(said["finished"])
-        str(said["signature"]["hmac_sha256"]), str(said["salt"]), bool(said["content_only"])
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        if isinstance(error, NoReceipt):
-            raise
+        names, member = line.get("names", {}), line.get("member")
+        version = msgspec.convert(said, _Receipt).version
+        msgspec.convert((names, member), tuple[dict[str, str], int | None])
+    except (ValueError, AttributeError, RecursionError, msgspec.ValidationError):
         raise NoReceipt(
             "This is not a receipt of an erasure. Give the JSON as it was downloaded."
         ) from None
+    if version != VERSION:
+        raise NoReceipt("This receipt has another version than this release knows.")
     return KeptReceipt(said, names, member)
+
+
+class _Team(msgspec.Struct):
+    id: UUID
+
+
+class _By(msgspec.Struct):
+    via: str
+    name: str
+
+
+class _Erased(msgspec.Struct):
+    id: UUID
+    external_id: str
+
+
+class _Signature(msgspec.Struct):
+    hmac_sha256: Annotated[str, msgspec.Meta(pattern="^[0-9a-f]+$")]
+    key: str
+
+
+class _Receipt(msgspec.Struct):
+    """What every receipt has, as `make` writes it."""
+
+    version: int
+    erasure: UUID
+    team: _Team
+    kind: str
+    rule: dict[str, str]
+    content_only: bool
+    by: _By
+    reason: str
+    finished: Annotated[datetime, msgspec.Meta(tz=True)]
+    salt: str
+    sessions: list[_Erased]
+    rows: dict[str, int]
+    content: list[str]
+    signature: _Signature
 
 
 class KeptReceipt(NamedTuple):
@@ -174,7 +208,7 @@ def verify(receipt: Mapping[str, Any]) -> ReceiptVerdict:
     body = {name: value for name, value in receipt.items() if name != "signature"}
     signed = receipt["signature"]
     signature = "changed"
-    if hmac.compare_digest(_signature(body), str(signed["hmac_sha256"])):
+    if hmac.compare_digest(_signature(body), signed["hmac_sha256"]):
         signature = "valid"
     elif signed.get("key") != _key_id():
         signature = "another key"

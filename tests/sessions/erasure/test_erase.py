@@ -6,9 +6,11 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.apps import apps
+from django.core.management import CommandError, call_command
 from django.db import models
 
 from sessions.actions.erasure import erase, receipts, rows
@@ -244,6 +246,27 @@ def test_a_changed_receipt_proves_nothing(program: Program, receipt: dict[str, A
     changed = receipt | {field: other.get(field, "2026-01-01T00:00:00Z")}
     said = verified(program, changed)
     assert (said["holds"], said["signature"]) == (False, "changed")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"signature": {"key": "a", "hmac_sha256": "é"}},
+        {"content": [[]]},
+        {"sessions": [{"id": str(uuid4())}]},
+        {"sessions": [{"id": str(uuid4()), "external_id": []}]},
+        {"finished": "2026-01-01T00:00:00"},
+        {"rule": []},
+    ],
+)
+def test_a_malformed_receipt_is_refused(
+    program: Program, receipt: dict[str, Any], wrong: dict[str, Any], tmp_path: Path
+):
+    address, changed = f"/erasures/{receipt['erasure']}/verify", receipt | wrong
+    assert_problem(eraser(program).ask("POST", address, changed), 422)
+    (file := tmp_path / "receipt.json").write_text(json.dumps(changed))
+    with pytest.raises(CommandError, match="not a receipt"):
+        call_command("erase", "--verify", str(file))
 
 
 def test_another_servers_receipt_is_told(program: Program, receipt: dict[str, Any], settings: Any):
