@@ -14,6 +14,7 @@ from sessions.actions.dashboard.day_totals import keep_totals
 from sessions.actions.reviews.agreement import Agreement, agreement_in
 from sessions.api.web.exchange import json_answer
 from sessions.api.web.problems import Refusal
+from sessions.api.web.shapes import StorableText
 from sessions.models import Session
 from sessions.models.cache.causes import CauseSums, causes_in
 from sessions.models.dashboard.dashboards import Dashboard, Mark, Number, dashboard, extent
@@ -137,9 +138,11 @@ def get_dashboard(
         "", alias="from", description="a day such as 2026-11-01, instead of a range"
     ),
     to: str = Query("", description="the last day, inclusive"),
-    agent: str = Query("", max_length=200),
-    model: str = Query("", max_length=200),
-    policy: str = Query("", max_length=200, description="a name, or name@3 for one version"),
+    agent: StorableText = Query("", max_length=200),
+    model: StorableText = Query("", max_length=200),
+    policy: StorableText = Query(
+        "", max_length=200, description="a name, or name@3 for one version"
+    ),
 ) -> HttpResponse:
     """Add up the sessions whose last step is in a range; all times are UTC. With `agent`, `model`
     or `policy`, only theirs."""

@@ -11,7 +11,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
 from ninja import Body, Query, Router
 
-from sessions.access import actor_of, find_session, require, team_of, team_to, teams_of
+from sessions.access import actor_of, find_session, require, team_to, teams_of
 from sessions.actions.accounts.members import LastOwner
 from sessions.actions.erasure import receipts
 from sessions.actions.erasure.holds import Held
@@ -21,9 +21,8 @@ from sessions.api.erasure import shapes
 from sessions.api.record.sessions import last
 from sessions.api.web.exchange import done_once, json_answer
 from sessions.api.web.problems import Refusal
-from sessions.api.web.shapes import Problem
+from sessions.api.web.shapes import Problem, StorableText
 from sessions.models import Erasure, Job, Team
-from sessions.models.accounts.teams import Right
 
 ROWS_AT_ONCE = 200
 
@@ -68,20 +67,20 @@ def describe_scope(scope: Scope) -> dict[str, Any]:
     }
 
 
-def erasure_of(request: HttpRequest, erasure_id: UUID, right: Right = "erase") -> Erasure:
-    """An erasure of the requester's teams, for one with that right. Raises Http404."""
+def erasure_of(request: HttpRequest, erasure_id: UUID) -> Erasure:
+    """An erasure of the requester's teams, for one who may erase. Raises Http404."""
     rows = Erasure.objects.filter(team__in=teams_of(request), pk=erasure_id)
     found = rows.select_related("team", "job").first()
     if found is None:
         raise Http404("no such erasure")
-    require(request, found.team, right)
+    require(request, found.team, "erase")
     return found
 
 
 @router.get("erasures", response=shapes.ErasureList, url_name="erasures")
 def erasures(request: HttpRequest, limit: int = Query(50, ge=1, le=ROWS_AT_ONCE)) -> HttpResponse:
-    """List the team's erasures, newest first."""
-    rows = Erasure.objects.filter(team=team_of(request)).select_related("job")
+    """List the team's erasures, newest first. A key needs the scope `erase`."""
+    rows = Erasure.objects.filter(team=team_to(request, "erase")).select_related("job")
     listed = [describe_erasure(row) for row in rows.order_by("-created")[:limit]]
     return json_answer({"erasures": listed})
 
@@ -119,8 +118,8 @@ def _answer(
 
 @router.get("erasures/{uuid:erasure_id}", response=shapes.ErasureOut, url_name="erasure")
 def erasure(request: HttpRequest, erasure_id: UUID) -> HttpResponse:
-    """Get an erasure, with its receipt once it is done."""
-    return json_answer(describe_erasure(erasure_of(request, erasure_id, "read")))
+    """Get an erasure, with its receipt once it is done. A key needs the scope `erase`."""
+    return json_answer(describe_erasure(erasure_of(request, erasure_id)))
 
 
 @router.post(
@@ -156,7 +155,9 @@ def verify(
 def erase_session(
     request: HttpRequest,
     session_id: str,
-    reason: str = Query("", max_length=300, description="kept in the receipt and the audit log"),
+    reason: StorableText = Query(
+        "", max_length=300, description="kept in the receipt and the audit log"
+    ),
     dry_run: bool = Query(False, description="only count"),
 ) -> HttpResponse:
     """Erase a session with its sub-agents and everything made of them, in a job (202). A key needs

@@ -9,7 +9,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.utils import timezone
 from ninja import Router
 
-from sessions.access import actor_of, require, team_of, team_to, teams_of
+from sessions.access import actor_of, require, team_to, teams_of
 from sessions.actions.erasure import holds, retention
 from sessions.api.erasure import shapes
 from sessions.api.web.exchange import done_once, json_answer
@@ -49,8 +49,9 @@ def describe_hold(row: Hold) -> dict[str, Any]:
 
 @router.get("retention", response=shapes.RetentionOut, url_name="retention")
 def kept(request: HttpRequest) -> HttpResponse:
-    """Get for how many days the team keeps content and sessions; null is forever."""
-    return json_answer(describe_retention(team_of(request)))
+    """Get for how many days the team keeps content and sessions; null is forever. A key needs the
+    scope `erase`."""
+    return json_answer(describe_retention(team_to(request, "erase")))
 
 
 @router.put("retention", response=shapes.RetentionOut | shapes.DueOut, url_name="retention")
@@ -69,8 +70,9 @@ def keep(request: HttpRequest, wanted: shapes.RetentionIn) -> HttpResponse:
 
 @router.get("holds", response=shapes.HoldList, url_name="holds")
 def in_force(request: HttpRequest) -> HttpResponse:
-    """List the team's legal holds, oldest first."""
-    return json_answer({"holds": [describe_hold(row) for row in holds.in_force(team_of(request))]})
+    """List the team's legal holds, oldest first. A key needs the scope `erase`."""
+    rows = holds.in_force(team_to(request, "erase"))
+    return json_answer({"holds": [describe_hold(row) for row in rows]})
 
 
 @router.post("holds", response={201: shapes.HoldOut}, url_name="holds")

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 from ninja import Schema
-from pydantic import Field, StrictBool, StrictInt, StrictStr
+from pydantic import Field, StrictBool, StrictInt
+
+from sessions.api.web.shapes import StorableText
 
 Kind = Literal["session", "task", "metadata", "text", "member", "team"]
 
@@ -15,8 +17,8 @@ class ErasureIn(Schema):
     name, or the team's slug. With `dry_run`, only count."""
 
     kind: Kind
-    value: Annotated[StrictStr, Field(min_length=1, max_length=1000)]
-    reason: Annotated[StrictStr, Field(max_length=300)] = ""
+    value: Annotated[StorableText, Field(min_length=1, max_length=1000)]
+    reason: Annotated[StorableText, Field(max_length=300)] = ""
     dry_run: StrictBool = False
 
 
@@ -68,7 +70,7 @@ class ReceiptVerdictOut(Schema):
 
 
 Days = Annotated[StrictInt, Field(ge=1, le=36_500)]
-Reason = Annotated[StrictStr, Field(min_length=1, max_length=300)]
+Reason = Annotated[StorableText, Field(min_length=1, max_length=300)]
 
 
 class RetentionIn(Schema):
@@ -101,7 +103,7 @@ class HoldIn(Schema):
     """What to hold: `value` is a session's id or a task's name; nothing for the team."""
 
     kind: Literal["session", "task", "team"]
-    value: Annotated[StrictStr, Field(max_length=300)] = ""
+    value: Annotated[StorableText, Field(max_length=300)] = ""
     reason: Reason
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 from ninja import Field, Schema
-from pydantic import ConfigDict, StrictStr
+from pydantic import AfterValidator, ConfigDict, StrictStr
 
 Json = Any
 
@@ -36,6 +36,16 @@ BIGGEST = 2_147_483_647
 
 
 Text = StrictStr
+
+
+def _storable(text: str) -> str:
+    if "\x00" in text:
+        raise ValueError("contains the character U+0000, which PostgreSQL does not store")
+    return text
+
+
+StorableText = Annotated[StrictStr, AfterValidator(_storable)]
+"""Text for a column or a comparison with one."""
 
 
 class BodyIn(Schema):

@@ -117,6 +117,10 @@ NEEDS: dict[tuple[str, str], Right | None] = {
     ("DELETE", "api/v1/notifications/rules/<uuidstr:rule_id>"): "accept",
     ("DELETE", SESSION): "erase",
     ("POST", "api/v1/erasures"): "erase",
+    **{
+        ("GET", f"api/v1/{route}"): "erase"
+        for route in ("erasures", "erasures/<uuidstr:erasure_id>", "retention", "holds")
+    },
     ("POST", "api/v1/erasures/<uuidstr:erasure_id>/verify"): "erase",
     ("PUT", "api/v1/retention"): "erase",
     ("POST", "api/v1/holds"): "erase",
