@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from contextlab import __version__
 from contextlab.permissions import keep_private
+from contextlab.terminal import VisibleOutput, visible
 
 if TYPE_CHECKING:  # Django takes a while to import, and `--help` does not need it
     from django.core.management import BaseCommand
@@ -153,9 +154,10 @@ def run(name: str, arguments: list[str]) -> int:
             from contextlab.schema import bring_up_to_date
 
             bring_up_to_date()
-        command.execute(*options.pop("args", ()), **options)
+        given = options.pop("args", ())
+        command.execute(*given, **options, stdout=VisibleOutput(sys.stdout))
     except CommandError as problem:
-        print(problem, file=sys.stderr)
+        print(visible(str(problem)), file=sys.stderr)
         return int(problem.returncode)
     except DatabaseError as problem:
         return (
@@ -176,7 +178,7 @@ def _failed(problem: OSError) -> int:
 
 
 def _complain(sentence: str) -> int:
-    print(sentence, file=sys.stderr)
+    print(visible(sentence), file=sys.stderr)
     return 2
 
 

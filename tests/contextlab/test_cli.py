@@ -1,6 +1,9 @@
 """The command: lists commands, and exits with the documented codes."""
 
+import json
+
 import pytest
+from django.core.management.base import BaseCommand, CommandError
 
 from contextlab import __version__, cli
 
@@ -65,3 +68,22 @@ def test_what_the_system_refuses_is_one_sentence(capsys, monkeypatch):
     assert ended(capsys, "calibrate", "/secret/log.jsonl") == said
     monkeypatch.setattr("django.setup", refusing)
     assert ended(capsys, "calibrate", "/secret/log.jsonl") == said
+
+
+def test_what_commands_print_does_not_steer_the_terminal(capsys, monkeypatch):
+    text = "a\x1b]52;c;eA==\x07\x9b31m\x7f\r\tb\n"
+    shown = "a\\u001b]52;c;eA==\\u0007\\u009b31m\\u007f\\u000d\tb\n"
+
+    class Printing(BaseCommand):
+        requires_system_checks = []
+
+        def handle(self, *_: object, **__: object) -> None:
+            self.stdout.write(text)
+            self.stdout.write(json.dumps(text, ensure_ascii=False))
+            raise CommandError(text)
+
+    monkeypatch.setattr(cli, "loaded", lambda _: Printing())
+    code, out, err = ended(capsys, "doctor")
+    said, as_json, _ = out.split("\n")
+    assert (code, said + "\n", err) == (1, shown, shown + "\n")
+    assert json.loads(as_json) == text
