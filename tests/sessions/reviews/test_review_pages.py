@@ -9,7 +9,7 @@ import pytest
 from sessions.actions.reviews import reviews
 from sessions.actions.reviews.after_effects import AfterEffects, Sign
 from sessions.actions.reviews.reservations import take
-from sessions.models import Block, FactLedger, Review, Session, Team
+from sessions.models import Block, FactLedger, Review, ReviewItem, Session, Team
 from tests.sessions.pages import page_of
 from tests.sessions.reviewing import (
     FACTS,
@@ -54,6 +54,17 @@ def test_the_list_says_what_waits_and_why_the_needed_and_lost_first(ours: Team):
         r'data-name="(?:reason|lost and needed|done again)">\s*([^<]*?)\s*</td>', page.html
     )
     assert cells == ["by hand", "1", "3", "by hand", "unknown", "unknown"]
+    ReviewItem.objects.update(reason=ReviewItem.Reason.AFTER_EFFECTS)
+    found = re.findall(
+        reason := r'data-name="reason">\s*([^<]*?)\s*</td>', page_of(reader, "/review/").html
+    )
+    assert found == ["missed later", "missed later"]
+    ledger.facts = []
+    ledger.save()
+    found = re.findall(reason, page_of(reader, "/review/").html)
+    assert sorted(" ".join(one.split()) for one in found) == ["done again later", "missed later"], (
+        "as the columns say"
+    )
     assert not Review.objects.exists(), "looking reserves nothing"
 
 
