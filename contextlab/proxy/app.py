@@ -159,7 +159,8 @@ def address_of(request: Request) -> Address:
     if first in ("manage", "observe"):
         mode, rest = first, after
     provider, _, path = rest.partition("/")
-    return Address(key, mode, provider, path)
+    # A base URL may end in a slash, and an address that begins with two names a host.
+    return Address(key, mode, provider, path.lstrip("/"))
 
 
 async def _answer(proxy: Proxy, request: Request) -> Response:

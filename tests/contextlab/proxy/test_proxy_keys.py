@@ -15,6 +15,7 @@ from starlette.requests import Request
 from contextlab.client import ContextLab
 from contextlab.client.connection import Refused
 from contextlab.proxy import keys
+from contextlab.proxy.app import address_of
 from contextlab.proxy.keys import KnownKeys
 from contextlab.proxy.upstream import Upstream
 from tests.contextlab.client.test_client import ASK, lab, model
@@ -45,6 +46,12 @@ def test_a_key_of_other_characters_does_not_count_as_our_failure(
             answer = httpx2.post(f"{url}/anthropic/v1/messages", headers=headers, json={})
             assert answer.status_code == 401
     assert not model.bodies
+
+
+def test_a_base_url_may_end_in_a_slash() -> None:
+    path = b"/proxy/clk_a/manage/anthropic//v1/messages"
+    request = Request({"type": "http", "raw_path": path, "headers": []})
+    assert address_of(request) == ("clk_a", "manage", "anthropic", "v1/messages")
 
 
 @pytest.mark.parametrize("path", ["v1/../secret", "v1/%2e%2E/secret", "..%5Csecret", "./v1/models"])
