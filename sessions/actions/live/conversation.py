@@ -19,6 +19,7 @@ from sessions.actions.record.prepare import (
     column,
 )
 from sessions.actions.record.recorded import RecordedRun
+from sessions.actions.record.resent import resent_replies
 from sessions.importers import records
 from sessions.importers.delivered.delivered import Batch
 from sessions.models import Block, Run, Session
@@ -215,7 +216,8 @@ def known_of(session: Session, memory: Memory, incoming: Incoming) -> KnownMessa
         return keyed
     stored = standing_history(session, keyed=True, beside=memory.beside)
     rest = {index: one for index, one in incoming.messages.items() if index >= incoming.lead}
-    known = by_prefix(KnownMessages(taken=keyed.taken, is_history=True), rest, stored)
+    resent = resent_replies(session, rest.values(), stored)
+    known = by_prefix(KnownMessages(taken=keyed.taken, is_history=True), rest, stored, resent)
     known.shared = len(known.stored)
     if known.diverges_at is None and _goes_back(memory, incoming):
         known.gone = {one.seq for one in stored[known.shared :]}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from typing import NamedTuple
@@ -63,15 +63,16 @@ def by_prefix(
     known: KnownMessages,
     prepared: Mapping[int, PreparedMessage],
     history: Sequence[StoredMessage],
+    resent: Container[int] = (),
 ) -> KnownMessages:
-    """Also match the beginning of a history with the stored one, by key or digest."""
+    """Also match the beginning of a history with the stored one, by key or digest; stored messages
+    (seq) that are `resent` stand where they stood."""
     place = 0
     for index, message in prepared.items():
         if place == len(history):
             break
         there = history[place]
-        same_key = there.key is not None and there.key == message.record.key
-        if same_key or there.digest == message.digest:
+        if is_stored_as(there, message) or there.seq in resent:
             known.stored[index] = there
             place += 1
             continue
@@ -79,6 +80,12 @@ def by_prefix(
         known.gone = {stored.seq for stored in history[place:]}
         break
     return known
+
+
+def is_stored_as(there: StoredMessage, message: PreparedMessage) -> bool:
+    """Whether a stored message is this one, by key or digest."""
+    same_key = there.key is not None and there.key == message.record.key
+    return same_key or there.digest == message.digest
 
 
 def as_imported(session: Session, prepared: Mapping[int, PreparedMessage]) -> KnownMessages:

@@ -53,6 +53,42 @@ def test_a_history_that_diverges_is_a_rewind_as_often_as_it_does():
     )
 
 
+def edits(tool_call: str, **given: Any) -> Json:
+    use = {"type": "tool_use", "id": tool_call, "name": "Edit", "input": given}
+    return {"role": "assistant", "content": [use]}
+
+
+def test_a_reply_that_the_agent_completes_is_the_stored_one():
+    """Claude Code sends `replace_all` with each edit, though the model left it out."""
+    session, asked = live(), user("a")
+    first, second = edits("t1", path="a", new="1"), edits("t2", path="b", new="2")
+    send(session, asked, first, history=True)
+    now = [asked, edits("t1", all=False, path="a", new="1"), result("t1", "ok")]
+    send(session, *now, second, history=True)
+    now += [edits("t2", all=False, path="b", new="2"), result("t2", "ok")]
+    answer = send(session, *now, says("done"), history=True)
+    assert (answer["appended"], answer["known"], answer["steps"]) == (2, 4, 3)
+    assert not Revision.objects.exists()
+    assert standing(session)[1] == "Edit a"
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        edits("t1", path="a", new="2"),
+        edits("t9", path="a", new="1"),
+        {**edits("t1", path="a", new="1"), "role": "user"},
+        says("b"),
+    ],
+)
+def test_a_reply_that_the_agent_changes_is_a_rewind(other: Json):
+    session, asked = live(), user("a")
+    send(session, asked, edits("t1", path="a", new="1"), result("t1", "ok"), history=True)
+    send(session, asked, other, result("t1", "ok"), history=True)
+    assert list(Revision.objects.values_list("trigger", flat=True)) == ["rewind"]
+    assert len(standing(session)) == 3
+
+
 def test_a_history_that_ends_early_takes_back_what_came_after_it():
     session, said = live(), [user("a"), says("b"), user("c"), says("d")]
     usage = {"input_tokens": 7, "output_tokens": 5}
