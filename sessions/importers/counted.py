@@ -56,6 +56,10 @@ def counts(log: Log) -> Counts:
 def _session(session: Session) -> SessionCounts:
     messages = [record for record in session.records if isinstance(record, Message)]
     calls = [record for record in session.records if isinstance(record, Call)]
+    called = {call.call for call in calls}
+    if session.agent == "codex" and not any(call.usage for call in calls):
+        # Only counts say that a response is complete; without any, its items tell of its call.
+        called |= {message.call for message in messages if message.call}
     uses = {
         f"{message.call} {block.get('id') or (message.line, index)}"
         for message in messages
@@ -65,7 +69,7 @@ def _session(session: Session) -> SessionCounts:
     return SessionCounts(
         external_id=session.external_id,
         messages=len(messages),
-        calls=len({call.call for call in calls}),
+        calls=len(called),
         usage_calls=len({call.call for call in calls if call.usage is not None}),
         tool_calls=len(uses),
         compactions=sum(isinstance(record, Compaction) for record in session.records),

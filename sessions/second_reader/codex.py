@@ -60,10 +60,12 @@ class _Rollout:
         self.items: list[tuple[dict[str, Json], list[RereadPiece]]] = []
         self.open: RereadStep | None = None
         self.totals: Json = None
+        self.asked = False
         self.headed = False
 
     def take(self, line: int, form: Json, payload: dict[str, Json]) -> None:
-        """Read a line; what the model says begins a step, a new total of tokens ends it."""
+        """Read a line; what the model says begins a step, a new total of tokens ends it. While the
+        log has no totals, the model's next words after something else begin a step, too."""
         if form == "session_meta" and not self.headed:
             self.headed = True
             tools = payload.get("dynamic_tools")
@@ -71,10 +73,14 @@ class _Rollout:
             self.base += [_tools(tools, line)] if tools else []
             self.base += [piece("text", text, line)] if isinstance(text, str) and text else []
         elif form == "response_item":
-            if _is_model(payload) and self.open is None:
+            is_model = _is_model(payload)
+            if is_model and self.asked and self.totals is None:
+                self._end()
+            if is_model and self.open is None:
                 self.open = RereadStep(line, self.context)
             if (read := _pieces(payload, line)) is not None:
                 self.items.append((payload, read))
+                self.asked = not is_model
         elif form == "compacted":
             self._compacted(line, payload)
         elif form == "event_msg":
@@ -120,6 +126,7 @@ class _Rollout:
 
     def _compacted(self, line: int, payload: dict[str, Json]) -> None:
         self.reread.compactions += 1
+        self.asked = True
         history = payload.get("replacement_history")
         if isinstance(history, list):
             listed = dicts(history)

@@ -51,7 +51,8 @@ class _CodexReader:
     """Processes a rollout. A model call is the span between two changes of the token totals.
 
     The items of a call carry its id from the first one on; its Call record follows when the log
-    reports it. A call cut off by the end of the log, or by the user, has items but no Call.
+    reports it. A call cut off by the end of the log, or by the user, has items but no Call. Before
+    the first totals, an answer after a tool's result or a message is that of a new request.
     """
 
     def __init__(self) -> None:
@@ -63,6 +64,8 @@ class _CodexReader:
         self._number = 1
         self._aborted = 0
         self._began: int | None = None
+        self._answered = 0
+        self._asked_again = False
         self._totals: Json = None
         self._metas: list[Json] = []
         self._turns: list[int] = []
@@ -112,9 +115,31 @@ class _CodexReader:
             reason: Reason = "not context" if form == "configuration_update" else "unknown"
             self._skip(line, f"response_item/{form}", reason)
             return
-        if item.role == "assistant" and self._began is None:
-            self._began = at
+        if item.role == "assistant":
+            if self._totals is None and self._answered and self._asked_again:
+                self._called()
+            self._began = at if self._began is None else self._began
+            self._answered = line.number
+        self._asked_again = item.role != "assistant"
         self._write(item, f"line-{line.number}", line.number, at)
+
+    def _called(self) -> None:
+        """Write a call whose tokens the log does not tell."""
+        self.session.records.append(
+            Call(
+                call=self._call,
+                model=self._model,
+                at=self._began,
+                line=self._answered,
+                settings=self._effort,
+            )
+        )
+        self._next()
+
+    def _next(self) -> None:
+        self._number += 1
+        self._aborted = self._answered = 0
+        self._began = None
 
     def _write(self, item: Item, key: str, line: int, at: int | None) -> None:
         message = Message(
@@ -170,6 +195,7 @@ class _CodexReader:
         else:
             keep, new = self._history.summarize(string(payload.get("message")))
         self._turns.clear()
+        self._asked_again = True
         key = f"line-{line.number}"
         record = Compaction(keep=keep, exact=exact, at=at, key=key, line=line.number)
         self.session.records.append(record)
@@ -195,7 +221,7 @@ class _CodexReader:
             return
         if form == "turn_aborted" and self._began is not None:
             self._aborted += 1
-            self._began = None
+            self._began, self._answered = None, 0
         if isinstance(window := payload.get("model_context_window"), int):
             self._set_window(window)
         self._skip(line, f"event_msg/{form}", "not context")
@@ -226,9 +252,7 @@ class _CodexReader:
                 settings=self._effort,
             )
         )
-        self._number += 1
-        self._aborted = 0
-        self._began = None
+        self._next()
         return True
 
 

@@ -9,8 +9,12 @@ from typing import Any
 import pytest
 
 from compaction.context.session import Usage
+from sessions.actions.accounts.teams import local_team
+from sessions.actions.imports import verified
+from sessions.actions.record.append import append
 from sessions.importers import counts, parse
 from sessions.importers.records import Call, Compaction, Log, Message, Rewind, Session
+from tests.sessions.made import count as counted
 
 SAMPLE = Path(__file__).parent / "samples" / "codex-rollout" / "codex.jsonl"
 
@@ -20,8 +24,12 @@ def of(session: Session, kind: type[Any]) -> list[Any]:
 
 
 def log_of(*lines: tuple[str, Any]) -> Log:
+    return parse(data_of(*lines), "rollout.jsonl")
+
+
+def data_of(*lines: tuple[str, Any]) -> bytes:
     given = [{"timestamp": "2026-04-02T08:00:00Z", "type": t, "payload": p} for t, p in lines]
-    return parse("\n".join(json.dumps(each) for each in given).encode(), "rollout.jsonl")
+    return "\n".join(json.dumps(each) for each in given).encode()
 
 
 def message(role: str, text: str) -> tuple[str, Any]:
@@ -81,6 +89,50 @@ def test_a_call_in_flight_is_not_counted_yet() -> None:
     log = parse(SAMPLE.read_bytes())
     assert of(log.sessions[0], Message)[-1].call == "call-5"
     assert counts(log)["calls"] == 4
+
+
+def uncounted() -> list[tuple[str, Any]]:
+    def item(**payload: Any) -> tuple[str, Any]:
+        return "response_item", payload
+
+    return [
+        ("session_meta", {"id": "u"}),
+        message("user", "List."),
+        item(type="reasoning", summary=[]),
+        item(type="function_call", name="ls", arguments="{}", call_id="a"),
+        item(type="function_call", name="pwd", arguments="{}", call_id="b"),
+        item(type="function_call_output", call_id="a", output="x"),
+        item(type="function_call_output", call_id="b", output="y"),
+        item(type="custom_tool_call", name="apply_patch", input="p", call_id="c"),
+        item(type="custom_tool_call_output", call_id="c", output="Done!"),
+        message("assistant", "Listed."),
+        message("user", "Thanks."),
+        message("assistant", "Bye."),
+    ]
+
+
+def test_without_counts_each_answer_to_something_new_is_a_call() -> None:
+    log = log_of(*uncounted())
+    (session,) = log.sessions
+    said = [one.call for one in of(session, Message) if one.role == "assistant"]
+    assert said == ["call-1", "call-1", "call-1", "call-2", "call-3", "call-4"]
+    assert [one.call for one in of(session, Call)] == ["call-1", "call-2", "call-3"]
+    assert (counts(log)["calls"], counts(log)["usage_calls"]) == (4, 0)
+
+
+def test_with_counts_a_result_within_a_response_does_not_end_it() -> None:
+    log = log_of(message("assistant", "Hm."), count(5), *uncounted(), count(20))
+    assert [one.call for one in of(log.sessions[0], Call)] == ["call-1", "call-2"]
+
+
+@pytest.mark.django_db
+def test_without_counts_import_store_and_verify_agree_however_the_log_grew() -> None:
+    lines = uncounted()
+    whole = verified.verify_log(data_of(*lines), "rollout.jsonl", counted)
+    assert (whole.steps, whole.differences) == (4, [])
+    for end in range(2, len(lines) + 1):
+        stored = append(local_team(), log_of(*lines[:end]).sessions[0], counted, source="test")
+    assert stored.session.step_count == 4
 
 
 def test_a_prompt_after_an_aborted_call_is_not_part_of_it() -> None:
