@@ -130,7 +130,9 @@ def sums(figures: Sequence[Figures]) -> dict[str, Any]:
 def against_recorded(figures: Sequence[Figures]) -> dict[str, Any]:
     """Spreads over sessions of the ratio to the recorded baseline; cost includes reading back."""
     return {
-        "tokens": ratios((one["tokens_sent"], one["tokens_sent_recorded"]) for one in figures),
+        "tokens": ratios(
+            (one.get("tokens_sent"), one.get("tokens_sent_recorded")) for one in figures
+        ),
         "cost": ratios((charged_cost(one), one.get("cost_recorded_microusd")) for one in figures),
     }
 
