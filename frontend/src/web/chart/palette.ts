@@ -31,10 +31,12 @@ export function readPalette(inside: HTMLElement): Palette {
 /** `dash` is for what others are compared with: it looks the same in every chart. */
 export function lookOf(palette: Palette, index: number, dash = false): Look {
   const color = palette.series[index % palette.series.length];
+  // A sixth series has the first one's color, and another dash and hatch.
+  const line = index + 3 * Math.floor(index / colors.length);
   return {
     color: dash ? palette.muted : color,
-    dash: dash ? [5, 4] : dashes[index % dashes.length],
-    hatch: hatches[index % hatches.length],
+    dash: dash ? [5, 4] : dashes[line % dashes.length],
+    hatch: hatches[line % hatches.length],
   };
 }
 
