@@ -55,7 +55,7 @@ def sits_down(browser: Any, served: Server) -> Iterator[Callable[[str, str], Any
         page.on("console", lambda said: wrong.extend(complaints(said)))
         page.on("pageerror", lambda error: wrong.append(str(error)))
         page.goto("/login/")
-        page.locator("[name=name]").fill(name)
+        page.locator("[name=login]").fill(name)
         page.locator("[name=password]").fill(PASSWORD)
         page.get_by_role("button", name="Sign in").click()
         page.goto("/review/")

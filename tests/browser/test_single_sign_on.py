@@ -86,7 +86,7 @@ def test_a_group_gives_a_role_and_its_loss_ends_pages_keys_and_sockets(
     put(provider, "mara", preferred_username="mara", groups=["lab", "readers", "others"])
     sign_in(opened, "mara")
     opened.goto("/account/")
-    assert "editor" in opened.locator("table").inner_text()
+    assert "editor" in opened.locator("table").first.inner_text()
     assert opened.get_by_role("heading", name="Set a password").count() == 0
     opened.goto("/settings/keys/?team=ops")
     opened.get_by_label("Name", exact=True).first.fill("ci")
@@ -119,7 +119,7 @@ def test_a_verified_address_of_a_domain_gives_access_and_others_do_not(
     opened.goto("/account/")
     name = opened.locator("h1").inner_text()
     assert (name.startswith("guardrail-"), name == "guardrail-") == (True, False)
-    assert "viewer" in opened.locator("table").inner_text()
+    assert "viewer" in opened.locator("table").first.inner_text()
 
 
 def test_what_goes_wrong_at_the_provider_is_said(opened: Any, provider: str, server: Server):
