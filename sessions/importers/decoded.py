@@ -121,8 +121,10 @@ class Faults:
             more = len(self._numbers) - _NAMED
             rest = f" and {more} more" if more > 0 else ""
             why = f" ({self._reason})" if self._reason else ""
+            named = "number" if len(self._numbers) == 1 else "numbers"
             answer.append(
-                f"{self._what}: {first}{rest}{why}. They were skipped and kept for inspection."
+                f"{self._what}: {named} {first}{rest}{why}. "
+                "They were skipped and kept for inspection."
             )
         if self._cut:
             answer.append(

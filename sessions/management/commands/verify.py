@@ -149,4 +149,6 @@ def _state_of(result: _Result) -> str:
         return "refused"
     if result.why_not:
         return "not verified"
-    return "different" if result.differences else "equal"
+    if result.differences:
+        return "different"
+    return "equal" if result.steps or result.sessions else "nothing to compare"

@@ -68,7 +68,7 @@ def test_a_folder_of_events_is_one_log_in_their_order() -> None:
     joined, whole = parse(join_events(files)), parse("\n".join(lines).encode())
     assert [outline(one) for one in joined.sessions] == [outline(one) for one in whole.sessions]
     broken = join_events([*files, ("x/run-7/events/event-00011-a.json", b"{cut")])
-    assert "not readable JSON: 10" in " ".join(parse(broken).problems)
+    assert "not readable JSON: number 10" in " ".join(parse(broken).problems)
 
 
 def test_recorded_calls_of_one_session_share_its_id() -> None:

@@ -220,3 +220,11 @@ def test_joined_logs_and_other_files_are_never_counted_as_verified(tmp_path: Pat
     assert code == 1
     assert "the logs of several sessions were joined" in out
     assert out.endswith("2 files: 1 not verified, 1 refused.\n")
+
+
+def test_a_log_without_messages_is_not_equal(tmp_path: Path) -> None:
+    file = tmp_path / "rollout.jsonl"
+    file.write_text(json.dumps({"type": "turn_context", "payload": {"model": "m"}}))
+    code, out = run(str(file))
+    assert (code, out.splitlines()[-1]) == (1, "1 files: 1 nothing to compare.")
+    assert out.startswith("nothing to compare  ")
