@@ -103,8 +103,8 @@ class Policy:
     ttl: TTLSetting = setting(
         "recorded",
         "Cache TTL to request",
-        "TTL to request from Anthropic; 1 hour only if the client itself asks for it. Sessions "
-        "without a policy: set it in the agent (Claude Code: ENABLE_PROMPT_CACHING_1H=1).",
+        "TTL to request from Anthropic; 1 hour only if the agent asks for it "
+        "(Claude Code: ENABLE_PROMPT_CACHING_1H=1).",
         "Cache",
         choices={
             "recorded": "as the agent asks",
