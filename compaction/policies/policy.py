@@ -103,8 +103,8 @@ class Policy:
     ttl: TTLSetting = setting(
         "recorded",
         "Cache TTL to request",
-        "TTL to ask Anthropic for; 1 hour only if the agent does (Cla"
-        "ude Code: ENABLE_PROMPT_CACHING_1H=1).",
+        "TTL to ask Anthropic for; 1 hour only if the agent does "
+        "(Claude Code: ENABLE_PROMPT_CACHING_1H=1).",
         "Cache",
         choices={
             "recorded": "as the agent asks",
