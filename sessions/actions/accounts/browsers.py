@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from datetime import timedelta
 from typing import Any
 
@@ -22,12 +21,12 @@ SEEN = "seen"
 SEEN_EVERY = timedelta(minutes=10)
 _CHARS = 200
 _NAMES = (
-    (r"Edg\w*/", "Edge"), (r"OPR/|Opera", "Opera"), (r"Firefox/|FxiOS/", "Firefox"),
-    (r"Chrom\w*/|CriOS/", "Chrome"), (r"Safari/", "Safari"),
+    (("Edg",), "Edge"), (("OPR/", "Opera"), "Opera"), (("Firefox/", "FxiOS/"), "Firefox"),
+    (("Chrom", "CriOS/"), "Chrome"), (("Safari/",), "Safari"),
 )  # fmt: skip
 _SYSTEMS = (
-    ("iPhone|iPad", "iOS"), ("Android", "Android"), ("Windows", "Windows"),
-    ("Mac OS X|Macintosh", "macOS"), ("CrOS", "ChromeOS"), ("Linux|X11", "Linux"),
+    (("iPhone", "iPad"), "iOS"), (("Android",), "Android"), (("Windows",), "Windows"),
+    (("Mac OS X", "Macintosh"), "macOS"), (("CrOS",), "ChromeOS"), (("Linux", "X11"), "Linux"),
 )  # fmt: skip
 
 
@@ -98,6 +97,9 @@ def end_sessions(user: User, but: str | None = None) -> int:
 
 def browser_name(user_agent: str) -> str:
     """Browser and system as people call them: "Firefox on Linux"."""
-    name = next((name for found, name in _NAMES if re.search(found, user_agent)), "Other browser")
-    system = next((name for found, name in _SYSTEMS if re.search(found, user_agent)), "")
+    name, system = (
+        next((name for signs, name in known if any(one in user_agent for one in signs)), "")
+        for known in (_NAMES, _SYSTEMS)
+    )
+    name = name or "Other browser"
     return f"{name} on {system}" if system else name
