@@ -27,7 +27,7 @@ _NAMES = ("name", "key", "header")
 """Fields that say what `value` beside them is, as in lists of headers."""
 _TYPES_OF_MEDIA = ("media_type", "mediaType", "mime_type", "mimeType", "mime")
 _MEDIA = r"(?:(?:image|audio|video)/[\w.+-]{1,60}|application/pdf)"
-_BASE64 = r"[A-Za-z0-9+/\r\n]*={0,2}\s*"
+_BASE64 = r"[A-Za-z0-9+/\r\n]*(?:={1,2}\s*)?"
 _BINARY = re.compile(_BASE64)
 _DATA_URL = re.compile(f"data:{_MEDIA};base64,{_BASE64}")
 _MEDIA_TYPE = re.compile(_MEDIA)
