@@ -60,7 +60,8 @@ def ask_resting(now: datetime, within: timedelta) -> None:
     """Queue the assessment of live sessions that came to rest during the last `within`: nothing
     else asks for it until they go on."""
     for team in Team.objects.all():
-        rows = Session.objects.for_team(team).filter(source=SOURCE_LIVE, outcome="", erasing=None)
+        kept = Session.objects.for_team(team).filter(erasing=None, content_erased=None)
+        rows = kept.filter(source=SOURCE_LIVE, outcome="").defer("sparkline")
         rested = rows.filter(changed__lt=now - REST, changed__gte=now - REST - within)
         for session in rested.exclude(assessment__steps__gte=F("step_count")):
             ask(session)

@@ -82,7 +82,7 @@ FAULTS: dict[str, Fault] = {
             part="not byte by byte, not 50 MB"),
     "D1": F("another process holds the database's lock; a short one is waited for, else 503"),
     "D2": F("a reader stays open during load; the write-ahead log shrinks after it"),
-    "D3": F("20 writers that read before they write; none is told that the database is locked"),
+    "D3": F("20 writers that read before they write; none fails because the database is locked"),
     "D4": F("PostgreSQL crashes and comes back; 503 meanwhile, then everything goes on"),
     "D5": F("a session's row is locked on PostgreSQL; other sessions go on, this one gets 503"),
     "D6": F("stored content is damaged; an error that says so, and `verify` names it"),
