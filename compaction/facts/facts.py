@@ -19,6 +19,10 @@ SHORTEST_NUMBER = 4
 RUN = re.compile(r"[A-Za-z0-9_./:@-]{4,}")
 _TELLING = re.compile(r"[/_0-9A-Z]")
 OUTSIDE = "./:@-"
+LONGEST_START = 9
+"""Code points before a fact in which the start of its path is looked for (our choice)."""
+
+_PATH_START = re.compile(r"(?<![\w/.~-])(?:~?/|(?:\.\./){1,3}|\./)\Z")
 
 
 def facts(text: str) -> set[str]:
@@ -84,6 +88,20 @@ def _texts(value: object) -> Iterator[str]:
             yield inner
         elif isinstance(inner, (int, float)) and not isinstance(inner, bool):
             yield str(inner)
+
+
+def as_written(fact: str, text: str) -> str:
+    """Return a fact with the start of its path as a text writes it first: `/`, `~/`, `./`, `../`;
+    the fact alone if the text has it without one."""
+    start = text.find(fact)
+    while start > 0:
+        match = _PATH_START.search(text, max(0, start - LONGEST_START), start)
+        if match is not None:
+            return match.group() + fact
+        if not (text[start - 1].isalnum() or text[start - 1] in "_/.-"):
+            return fact
+        start = text.find(fact, start + 1)
+    return fact
 
 
 class FactIndex:

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 from compaction.context.blocks import Block
-from compaction.facts.facts import RUN, texts_of
+from compaction.facts.facts import RUN, as_written, texts_of
 from compaction.facts.vocabulary import FactKind, Vocabulary, kind_of, normal
 from compaction.losses.weighty import Weighty, weighty
 from compaction.summaries.lines import IndexedLines
 from compaction.summaries.model.supported import known_from, plain, unsupported
 from compaction.summaries.sections import Form, form_of
 
-ENGINE = 8
+ENGINE = 11
 """Version of the rules that make a ledger."""
 
 LISTED = 400
@@ -126,7 +126,7 @@ class _Judge:
     def fact(self, one: Weighty, needed: Mapping[str, int]) -> Fact:
         return Fact(
             key=_key(one.kind, one.fact),
-            fact=one.fact,
+            fact=_written(one),
             kind=one.kind,
             state=self._state(one),
             weight=one.weight,
@@ -166,6 +166,14 @@ def _unsupported(summary: str, sources: Iterable[Block]) -> Iterator[Fact]:
     for fact in unsupported(summary, known_from(sources)):
         kind = kind_of(fact)
         yield Fact(_key(kind, fact), fact, kind, "unsupported", INVENTED)
+
+
+def _written(one: Weighty) -> str:
+    """A fact as the last text that holds it writes it: facts lack the start of a path."""
+    if one.kind != "path":
+        return one.fact
+    texts = (text for block in reversed(one.holders) for text in texts_of(block))
+    return next((as_written(one.fact, text) for text in texts if one.fact in text), one.fact)
 
 
 def _key(kind: FactKind, fact: str) -> str:

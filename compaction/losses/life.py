@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Literal
 
 from compaction.context.blocks import Block
 from compaction.context.edits import Entry
 from compaction.facts.facts import texts_of
 from compaction.facts.recall import State
+
+_WORD = re.compile(r"[A-Za-z0-9_]")
 
 Shown = State | Literal["unseen"]
 """How a text stands at a step; `unseen` before the first block that shows it."""
@@ -99,8 +103,9 @@ class Life:
 
     @property
     def missed(self) -> tuple[Sight, ...]:
-        """Uses at steps whose context did not show the text."""
-        return tuple(use for use in self.used if use.before != "in_context")
+        """Uses at steps whose context no longer showed the text: what the call that first asked for
+        it says beside is no use of it."""
+        return tuple(use for use in self.used if use.before not in ("in_context", "unseen"))
 
     @property
     def again(self) -> tuple[Sight, ...]:
@@ -113,10 +118,22 @@ class Life:
 
 
 def shows(block: Block, text: str) -> bool:
-    """Return whether a block's text, or a text in its tool input, holds this text, in any case:
-    search finds it so too."""
+    """Return whether a block's text, or a text in its tool input, holds this text in any case, and
+    not only as a part of a longer word."""
     wanted = text.lower()
-    return any(wanted in one.lower() for one in texts_of(block))
+    return any(
+        wanted in one.lower() and pattern_of(text).search(one) is not None
+        for one in texts_of(block)
+    )
+
+
+@lru_cache(maxsize=64)
+def pattern_of(text: str) -> re.Pattern[str]:
+    """The pattern of a text in any case, outside longer words. ASCII only, because other scripts
+    put no blanks between words; a line break may be written as JSON does."""
+    before = r"(?:(?<![A-Za-z0-9_])|(?<=\\[nrt]))" if _WORD.match(text[:1]) else ""
+    after = r"(?![A-Za-z0-9_])" if _WORD.match(text[-1:]) else ""
+    return re.compile(before + re.escape(text) + after, re.IGNORECASE)
 
 
 def life_of(text: str, holders: Sequence[Block], entries: Iterable[Entry], steps: int) -> Life:

@@ -1,10 +1,11 @@
-"""What a loss cost: the model calls that were made because text had left the context."""
+"""Model calls that were made because text had left the context."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
 from compaction.context.blocks import Block
@@ -21,6 +22,12 @@ from compaction.tools.read_tool import NAME as READ_BACK
 WINDOW = 50
 """Steps from a revision on whose calls may have been made because of it (our choice)."""
 
+_EXTENT = re.compile(
+    r"(?:(?<![\w-])-[ABCcmn]?\s?"
+    r"|(?<=\")(?:-[ABC]|context|head_limit|limit|max_results|offset)\"\s*:\s*)\d{1,9}(?![\w.])"
+)
+"""How much of what it finds a call shows: "-A": 20, grep -A 20, head -20."""
+
 Kind = Literal["reread", "repeat", "error", "edit", "correction"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
@@ -32,38 +39,15 @@ class Repair:
     longer in context, or a person's correction.
 
     `block` shows it: the call, or the person's message. `earlier` is the call whose result had
-    shown it; None for a correction, which is estimated from its wording.
+    shown it; None for a correction, which is estimated from its wording. `result` is the entry of
+    what the call showed.
     """
 
     kind: Kind
     step: int
     block: Block
     earlier: Block | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class LossCost:
-    """The steps of repairs, each once, and the micro-dollars of their model calls without what
-    their cache breaks cost; None if no call has a price, `at_least` if some have none."""
-
-    steps: tuple[int, ...]
-    microusd: int | None
-    at_least: bool = False
-
-
-def loss_cost(
-    steps: Iterable[int], costs: Mapping[int, int | None], breaks: Mapping[int, int]
-) -> LossCost:
-    """Return what the repairs at these steps cost: the only price of a loss.
-
-    `costs` are those of model calls, and `breaks` those of cache breaks, in micro-dollars by step.
-    Of two sets of steps where one holds the other, the larger never costs less.
-    """
-    found = sorted(set(steps))
-    paid = {step: costs.get(step) for step in found}
-    known = [max(cost - breaks.get(step, 0), 0) for step, cost in paid.items() if cost is not None]
-    whole = sum(known) if known or not found else None
-    return LossCost(tuple(found), whole, len(known) < len(found))
+    result: Entry | None = None
 
 
 def repairs(entries: Iterable[Entry], removals: Mapping[int, int]) -> tuple[Repair, ...]:
@@ -71,10 +55,10 @@ def repairs(entries: Iterable[Entry], removals: Mapping[int, int]) -> tuple[Repa
 
     `entries` are those of a run, with texts; `removals` the steps of the revisions by number. The
     result of a read-only call repairs if at least half of its lines had been in results for the
-    same file or the same call, have left the context, and were last removed by one of these
-    revisions less than `WINDOW` steps before. A command that is run again because the work changed
-    is no repair: tests, lint, a build, an edit, or `git status` after an edit. Fewer revisions
-    never find more. Linear in the texts.
+    same file or the same call, whatever number of lines it asked for, have left the context, and
+    were last removed by one of these revisions less than `WINDOW` steps before. A command that is
+    run again because the work changed is no repair: tests, lint, a build, an edit, or `git status`
+    after an edit. Fewer revisions never find more. Linear in the texts.
     """
     run = _RepairRun(entries, removals)
     found = [repair for block in run.blocks if (repair := run.judge(block)) is not None]
@@ -148,7 +132,7 @@ class _RepairRun:
             known.last = _newer(known.last, shown)
         if block.error and (met := alike(signature(block.text))):
             self.errors[met] = _newer(self.errors.get(met), shown)
-        return repair
+        return replace(repair, result=entry) if repair is not None else None
 
     def _again(self, step: int, use: Block, earlier: Block) -> Repair | None:
         """The repair of a call that showed what an earlier one had shown; None if it does more
@@ -188,7 +172,7 @@ class _RepairRun:
         file = use.file or block.file
         if file is not None and file.action == "read":
             return _file_key(file.path)
-        return json.dumps([use.tool, use.text])
+        return json.dumps([use.tool, _EXTENT.sub("", use.text)])
 
 
 def _reads(use: Block) -> bool:

@@ -162,8 +162,8 @@ DOES: dict[str, str] = {
         "summarizes history at 90 % of the window. Optimized for cost."
     ),
     "balanced-lean": (
-        "As balanced, but optimized for context size: edits earlier, and stubs keep more of what "
-        "they replaced."
+        "As balanced, but optimized for context size: edits earlier, so less of what is needed "
+        "later is in context, though its stubs are longer."
     ),
     "offload-first": (
         "Shows a file once, then as differences; outlines long files; offloads results after 5 "

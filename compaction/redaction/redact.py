@@ -5,8 +5,10 @@ Best effort: not everything is found (docs/policies/strategies.md lists what is)
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import NamedTuple
@@ -14,6 +16,7 @@ from typing import NamedTuple
 from compaction.context.blocks import Block
 from compaction.proposals.plan import Span
 from compaction.redaction.rules import GROUPS, PRIVATE_KEY, MaskKind, compiled
+from compaction.redaction.team_rules import TeamRule, masked_by
 from compaction.redaction.together import groups_in
 
 LONGEST_KEY = 16_384
@@ -21,6 +24,9 @@ LONGEST_KEY = 16_384
 
 SHORT = 100
 """Code points of a text that is remembered if it has nothing to mask: names come often."""
+
+NUMBERS = 100_000_000
+"""Masks with a key have numbers below this: two secrets of a kind share one by chance only."""
 
 ROUNDS = 4
 """Maximum passes over a text (our choice): masking one secret can reveal another next to it."""
@@ -55,9 +61,9 @@ class Redacted:
     masked: Mapping[str, int]
 
 
-def redact(text: str) -> Redacted:
-    """Mask one text, in time linear in its length."""
-    masker = Masker()
+def redact(text: str, rules: Sequence[TeamRule] = ()) -> Redacted:
+    """Mask one text, in time linear in its length; `rules` are the team's own."""
+    masker = Masker(rules)
     return Redacted(masker.mask(text), dict(masker.masked))
 
 
@@ -65,10 +71,14 @@ def redact(text: str) -> Redacted:
 class Masker:
     """Mask texts that belong together: equal secrets get equal masks such as [EMAIL_1].
 
-    `masked` counts places by kind. Numbers that a text already uses, from an earlier masking, are
-    not reused once `know` or `mask` has seen it.
+    `rules` are the team's own and come first. `masked` counts places by kind, or by the name of a
+    team's rule. Numbers that a text already uses, from an earlier masking, are not reused once
+    `know` or `mask` has seen it. With a `key`, numbers follow from the secrets: the same mask for
+    the same secret, whatever was masked before.
     """
 
+    rules: Sequence[TeamRule] = ()
+    key: bytes = b""
     masked: dict[str, int] = field(default_factory=dict)
     _names: dict[tuple[str, bytes], str] = field(default_factory=dict)
     _highest: dict[str, int] = field(default_factory=dict)
@@ -78,25 +88,38 @@ class Masker:
     def search(self, texts: Iterable[str]) -> set[str]:
         """Search texts that are masked next, all at once: the same masks, several times faster.
         Return those that `mask` must see: the others have nothing to mask."""
+        texts = list(texts)
         found = groups_in(texts)
         for text, groups in found.items():
             if groups and not secrets(text.encode("utf-8", "surrogatepass"), groups):
                 found[text] = ()
         self._groups = found
-        return {text for text, groups in found.items() if groups or _KNOWN.search(text)}
+        return {
+            text
+            for text, groups in found.items()
+            if groups or _KNOWN.search(text) or any(rule.is_in(text) for rule in self.rules)
+        }
 
     def know(self, text: str) -> None:
         """Reserve the masks that a text already contains."""
         for kind, number in _KNOWN.findall(text):
             self._highest[kind] = max(self._highest.get(kind, 0), int(number))
 
-    def mask(self, text: str) -> str:
-        """Return the text with masks; everything else stays byte for byte."""
+    def mask(self, text: str, *, is_form: bool = False) -> str:
+        """Return the text with masks; everything else stays byte for byte.
+
+        A text that programs read (`is_form`), such as a block's type, the team's rules leave.
+        """
+        if self.rules and not is_form:
+            ruled = masked_by(self.rules, text, self.masked)
+            return self._mask(ruled, self._groups.get(text, ALL) if ruled is text else ALL)
+        return self._mask(text, self._groups.get(text, ALL))
+
+    def _mask(self, text: str, groups: Collection[int]) -> str:
         if text in self._clean:
             return text
         if "[" in text:
             self.know(text)
-        groups = self._groups.get(text, ALL)
         if not groups:
             return text
         data = before = text.encode("utf-8", "surrogatepass")
@@ -122,9 +145,16 @@ class Masker:
         self.masked[kind] = self.masked.get(kind, 0) + 1
         name = self._names.get((kind, value))
         if name is None:
-            number = self._highest[kind] = self._highest.get(kind, 0) + 1
+            number = self._number(kind, value)
             name = self._names[kind, value] = f"[{kind}_{number}]"
         return name.encode()
+
+    def _number(self, kind: MaskKind, value: bytes) -> int:
+        if self.key:
+            digest = hmac.digest(self.key, kind.encode() + b"\n" + value, hashlib.sha256)
+            return int.from_bytes(digest[:8]) % NUMBERS
+        self._highest[kind] = self._highest.get(kind, 0) + 1
+        return self._highest[kind]
 
 
 def secrets(data: bytes, groups: Collection[int] = ALL) -> list[_Match]:
@@ -183,12 +213,12 @@ def _private_keys(data: bytes) -> Iterator[_Match]:
         yield _Match(start, last, 0, "PRIVATE_KEY")
 
 
-def mask_span(span: Span) -> tuple[Span, dict[str, int]]:
+def mask_span(span: Span, rules: Sequence[TeamRule] = ()) -> tuple[Span, dict[str, int]]:
     """Mask the texts of a span for a summarizer, and return the counts by kind.
 
     Equal texts are masked once; a secret in both a block and its original counts once.
     """
-    masker = Masker()
+    masker = Masker(rules)
     for text in (span.previous, span.instructions, span.board):
         masker.know(text or "")
     done: dict[str, str] = {}

@@ -21,8 +21,8 @@ AT_ONCE = 500_000
 class Masks(Protocol):
     """Something that masks texts."""
 
-    def mask(self, text: str) -> str:
-        """Return the text with masks."""
+    def mask(self, text: str, *, is_form: bool = False) -> str:
+        """Return the text with masks; see `Masker.mask`."""
 
 
 class Searches(Masks, Protocol):
@@ -38,7 +38,7 @@ class _TextsToMask:
     def __init__(self) -> None:
         self.texts: list[str] = []
 
-    def mask(self, text: str) -> str:
+    def mask(self, text: str, *, is_form: bool = False) -> str:  # noqa: ARG002
         self.texts.append(text)
         return text
 

@@ -17,6 +17,8 @@ WireOf = Callable[[Block], WireBlock]
 """Returns the stored wire block of an original or a replacement; never modified here."""
 
 IMAGE_TYPES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
+EFFORT = "output_config"
+"""Type of the block that a system message's field of this name is stored as."""
 NOTED = 12
 """Messages that a note lists; further ones are counted."""
 
@@ -30,13 +32,15 @@ _SOURCE_FIELDS = {"base64": "data", "url": "url", "file": "file_id", "text": "da
 @dataclass(frozen=True, slots=True)
 class Dialect:
     """A provider's limits: code points of ids and tool names, the thinking it accepts, the types of
-    blocks that it ran itself and takes back unchanged, and those that it takes from a user."""
+    blocks that it ran itself and takes back unchanged, and those that it takes from a user or from
+    the system."""
 
     ids: int
     names: int
     thinking: Literal["none", "signed", "encrypted"] = "none"
     own: frozenset[str] = frozenset()
     given: frozenset[str] = frozenset()
+    directed: frozenset[str] = frozenset()
 
 
 @dataclass(slots=True)
@@ -117,16 +121,19 @@ def parts_of(
 ) -> list[WireBlock]:
     """Convert a block that is neither a call nor a paired result; empty if nothing can be sent.
 
-    `speaker` is "user" or "assistant". Text is sent as it is; thinking only if the provider can
-    verify it; media if the speaker may show them, else as a bracketed word; everything else as
-    text.
+    `speaker` is "user", "assistant" or "system". Text is sent as it is; thinking only if the
+    provider can verify it; media if the speaker may show them, else as a bracketed word; everything
+    else as text.
     """
     form = type_of(wire)
     if form == "thinking":
         return _thinking(block, wire, speaker, dialect, notes)
-    unchanged = {"assistant": dialect.own, "user": dialect.given}.get(speaker, frozenset())
-    if wire.get("type") in unchanged and sendable(wire) == wire:
-        return [wire]
+    taken = {"assistant": dialect.own, "user": dialect.given, "system": dialect.directed}
+    if wire.get("type") in taken[speaker] and sendable(wire) == wire:
+        return [wire if speaker != "system" else _directive(wire)]
+    if wire.get("type") == EFFORT:
+        notes.add("The effort for later turns was left out: it cannot be sent here", block)
+        return []
     if form in ("image", "document"):
         found = media(wire) if speaker == "user" else None
         if found is not None:
@@ -146,6 +153,11 @@ def parts_of(
     if part["text"] != text:
         notes.add("Invalid characters were replaced", block)
     return [part]
+
+
+def _directive(wire: WireBlock) -> WireBlock:
+    """A block that changes what holds from here on, without a breakpoint that its agent set."""
+    return {name: wire[name] for name in sorted(wire) if name != "cache_control"}
 
 
 def _thinking(

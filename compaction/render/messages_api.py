@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from compaction.cache.economy import TTLSetting
@@ -10,12 +11,14 @@ from compaction.cache.simulator import LOOK_BACK, MOST_BREAKPOINTS
 from compaction.context.blocks import Block, Ending
 from compaction.context.wire import WireBlock
 from compaction.prices.system_messages import CLEARED
-from compaction.render.content import Dialect, Notes, WireOf
+from compaction.render.content import EFFORT, Dialect, Notes, WireOf
 from compaction.render.normalise import normalise
 from compaction.render.prefix import ContentPart, Prefix, Turn
 from compaction.render.tools import tools_of
 
 DIALECT = Dialect(ids=200, names=128, thinking="signed")
+DIRECTED = replace(DIALECT, directed=frozenset({EFFORT, "tool_addition", "tool_removal"}))
+"""For models that take system messages between the others."""
 EPHEMERAL = {"type": "ephemeral"}
 HOUR = {"type": "ephemeral", "ttl": "1h"}
 
@@ -39,7 +42,7 @@ def anthropic(
     for `ttl`, as granted to the policy; five minutes, the provider's default, goes without saying.
     With `system_messages`, the model takes system messages between the others
     (prices/system_messages.py): the recitation is one, and those of the conversation stay in their
-    place.
+    place, with the effort and the tools that they set for later turns.
     """
     made, _ = anthropic_from(
         None,
@@ -70,11 +73,12 @@ def anthropic_from(
     """
     notes = Notes()
     earlier = ending.earlier if system_messages else None
-    made = normalise(blocks, wire_of, DIALECT, notes, prefix, earlier)
+    dialect = DIRECTED if system_messages else DIALECT
+    made = normalise(blocks, wire_of, dialect, notes, prefix, earlier)
     made.recite(ending, as_system=system_messages)
     body: dict[str, Any] = {"notes": []}
-    if made.system:
-        body["system"] = [part.wire for part in made.system]
+    if system := [part.wire for part in made.system if part.wire["type"] == "text"]:
+        body["system"] = system
     tools = tools_of(made.tools, wire_of(made.tools), DIALECT, notes) if made.tools else []
     if tools:
         body["tools"] = tools
@@ -89,10 +93,13 @@ def anthropic_from(
 
 def _message(turn: Turn) -> WireBlock:
     if turn.message is None:
-        content = [part.wire for part in turn.parts]
+        content = [part.wire for part in turn.parts if part.wire["type"] != EFFORT]
         # The provider clears a message's text at the next user message, not the message.
-        clear = {"clear_at": CLEARED} if turn.clears else {}
-        turn.message = {**clear, "content": content, "role": turn.role}
+        more: WireBlock = {"clear_at": CLEARED} if turn.clears else {}
+        for part in turn.parts:
+            if part.wire["type"] == EFFORT:
+                more[EFFORT] = {name: one for name, one in part.wire.items() if name != "type"}
+        turn.message = dict(sorted({**more, "content": content, "role": turn.role}.items()))
     return turn.message
 
 

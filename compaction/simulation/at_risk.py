@@ -25,12 +25,14 @@ LATELY = 20
 @dataclass(frozen=True, slots=True)
 class FactAtRisk:
     """A fact that leaves: the last step at which a tool input had it (0 for
-    none), the last block that shows it, and how it can be had afterwards."""
+    none), the last block that shows it, about when that leaves, and how it can be had
+    afterwards."""
 
     fact: str
     used: int
     block: str
     step: int
+    leaves: int
     after: After
 
 
@@ -68,7 +70,7 @@ def leaving(
     stays = [one for one in run.entries if one.to_step is None and _is_real(one)]
     made = [one.block.tokens for one in stays if one.from_step > last]
     removed = sum(block.tokens for block in gone) - sum(made)
-    context = _Context(stays)
+    context = _Context(stays, {one.block.id: one.to_step for one in now if one.to_step is not None})
     lately = named_later(one for one in session.blocks if one.born > last - LATELY)
     counted = weighty([block for block in gone if block.replaces is None], lately)
     risky = [found for one in counted if (found := context.risk_of(one)) is not None]
@@ -103,9 +105,11 @@ def _grown(session: Session, steps: int, growth: int) -> Session:
 
 
 class _Context:
-    """The facts that a context shows, and the blocks that it refers to."""
+    """The facts that a context shows, the blocks that it refers to, and the steps by which others
+    have left."""
 
-    def __init__(self, entries: list[Entry]) -> None:
+    def __init__(self, entries: list[Entry], ends: dict[str, int]) -> None:
+        self._ends = ends
         blocks = [one.block for one in entries]
         self._shown = _facts(blocks)
         self._refs = {ref for block in blocks for ref in block.refs}
@@ -118,7 +122,8 @@ class _Context:
         referred = any(block.id in self._refs for block in one.holders)
         after: After = "retrievable" if referred else "lost"
         used = max((born - 1 for born in one.named_at), default=0)
-        return FactAtRisk(one.fact, used, newest.id, newest.born, after)
+        leaves = max(self._ends[block.id] for block in one.holders)
+        return FactAtRisk(one.fact, used, newest.id, newest.born, leaves, after)
 
 
 def _facts(blocks: list[Block]) -> set[str]:

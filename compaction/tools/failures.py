@@ -55,6 +55,11 @@ def signature(text: str) -> str:
     return lines[0][:WIDTH] if lines else ""
 
 
+def tells_error(line: str) -> bool:
+    """Return whether a line of a failed result names an error or mentions one."""
+    return bool(_NAMED.search(line) or _SAYS.search(line))
+
+
 def alike(line: str) -> str:
     """Normalize a signature: without numbers, addresses and case, which vary between runs."""
     return _VARIES.sub("0", line.casefold())

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from compaction.context.resent import is_resent
+from compaction.context.resent import folders_in, is_resent
 
 Json = dict[str, Any]
 
@@ -73,6 +73,45 @@ def test_other_blocks_are_another_reply(sent: list[Json]) -> None:
     said = [THINKING, TEXT, call(EDIT)]
     assert is_resent(said, [*said])
     assert not is_resent(said, sent)
+
+
+UNSIGNED = {"type": "thinking", "thinking": "Hm."}
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        [TEXT, call(EDIT)],
+        [{"type": "text", "text": " I "}, {"type": "text", "text": "edit.\n"}, call(EDIT)],
+        [TEXT, UNSIGNED, call(EDIT)],
+    ],
+)
+def test_reasoning_without_a_signature_may_be_left_out(sent: list[Json]) -> None:
+    assert is_resent([UNSIGNED, TEXT, call(EDIT)], sent)
+    assert not is_resent([UNSIGNED, TEXT, call(EDIT)], sent[:-1])
+    assert is_resent([UNSIGNED], [{"type": "text", "text": ""}])
+
+
+ENVIRONMENT = "<env>\n{}: /home/me/app\nIs a git repository: Yes\n</env>"
+
+
+@pytest.mark.parametrize("name", ["Working directory", " - Primary working directory"])
+def test_a_command_may_lack_the_change_to_the_known_folder_alone(name: str) -> None:
+    folders = folders_in([{"type": "text", "text": ENVIRONMENT.format(name)}])
+    assert folders == {"/home/me/app"}
+    for path in ("/home/me/app", "/home/me/app/", '"/home/me/app"'):
+        assert is_resent(
+            [call({"command": f"cd {path} && ls"})], [call({"command": "ls"})], folders
+        )
+    for path in ("/home/me", "/home/me/app/b", "/home/me/application", "app"):
+        said = [call({"commands": [f"cd {path} && ls"]})]
+        assert not is_resent(said, [call({"commands": ["ls"]})], folders)
+        assert is_resent(said, [call({"commands": ["ls"]})]), "no folder is known"
+
+
+def test_a_prompt_that_states_no_folder_has_none() -> None:
+    other = [{"type": "text", "text": "Use a working directory: it helps."}, {"type": "image"}]
+    assert folders_in(other) == frozenset()
 
 
 def test_a_call_without_an_id_must_be_as_it_was() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compaction.context.blocks import Block
-from compaction.facts.facts import COMMON, FactIndex, facts, facts_of
+from compaction.facts.facts import COMMON, FactIndex, as_written, facts, facts_of
 
 
 def block(number: int, text: str, form: str = "text") -> Block:
@@ -95,3 +95,19 @@ def test_common_facts_are_noise() -> None:
     rare = FactIndex(blocks[:-1])
     assert len(rare.holders["common_fact"]) == COMMON
     assert rare.held(blocks[0]) == {"common_fact"}
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("see /var/lib/a.json now", "/var/lib/a.json"),
+        ("see ~/var/lib/a.json", "~/var/lib/a.json"),
+        ("in ../../var/lib/a.json", "../../var/lib/a.json"),
+        ("var/lib/a.json", "var/lib/a.json"),
+        ("'var/lib/a.json' is /var/lib/a.json", "var/lib/a.json"),
+        ("/srv/var/lib/a.json and /var/lib/a.json", "/var/lib/a.json"),
+        ("https://var/lib/a.json", "var/lib/a.json"),
+    ],
+)
+def test_a_fact_is_shown_as_its_text_writes_it(text: str, written: str) -> None:
+    assert as_written("var/lib/a.json", text) == written

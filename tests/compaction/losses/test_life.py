@@ -78,6 +78,14 @@ def test_stays_what_removed_it_and_what_needed_it(
         assert life.left.revisions == (left,)
 
 
+def test_what_is_said_beside_the_call_that_first_shows_it_does_not_miss_it() -> None:
+    life = _lived([4, 4], {}, steps=5)
+    beside = replace(life.seen[1].block, role="assistant")
+    life = life_of(PORT, [life.seen[0].block, beside], [Entry(life.seen[0].block, 4)], 5)
+    assert [one.at for one in life.used] == [3]
+    assert (life.missed, life.needed) == ((), None)
+
+
 def test_what_stands_in_its_place_says_how_it_can_be_found() -> None:
     talk = Talk()
     talk.user(f"port {PORT}")
@@ -103,6 +111,11 @@ def test_a_stay_says_its_steps() -> None:
         ({"path": 'a "b".py'}, 'a "b".py', True),
         ({"port": 8417}, "8417", True),
         ({"path": "x"}, "path", False),
+        ({"code": "GetRewindPoints(50)"}, "RewindPoint", False),
+        ({"code": "RewindPoint_2"}, "RewindPoint", False),
+        ({"code": "[]RewindPoint{}"}, "rewindpoint", True),
+        ({"code": r"type\nRewindPoint"}, "RewindPoint", True),
+        ({"code": "GetRewindPoints(50)"}, "(50", True),
     ],
 )
 def test_a_tool_input_holds_its_values(given: dict[str, object], text: str, found: bool) -> None:
