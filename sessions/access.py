@@ -11,6 +11,7 @@ from django.http import Http404, HttpRequest
 
 from sessions.actions.accounts import audit
 from sessions.actions.accounts.teams import LOCAL_TEAM
+from sessions.actions.archives.unpack import opened
 from sessions.actions.record.erased import SessionErased, refuse_named
 from sessions.models import Key, Membership, Run, Session, Team
 from sessions.models.accounts.teams import Right
@@ -64,6 +65,13 @@ _MEMBERSHIPS = Statement(
 )
 
 
+def _memberships(request: HttpRequest) -> list[Membership]:
+    """The person's memberships, read once per request."""
+    if not hasattr(request, "memberships"):
+        request.memberships = _MEMBERSHIPS.rows(user=request.user.pk)  # type: ignore[attr-defined]
+    return request.memberships  # type: ignore[attr-defined]
+
+
 def teams_of(request: HttpRequest) -> list[Team]:
     """The requester's teams: the key's team, or all of the person's, the selected one first."""
     asker = getattr(request, "auth", None)
@@ -71,7 +79,7 @@ def teams_of(request: HttpRequest) -> list[Team]:
         return list(asker.teams)
     if not request.user.is_authenticated:
         return []
-    rows = _MEMBERSHIPS.rows(user=request.user.pk)
+    rows = _memberships(request)
     chosen = request.GET.get(CHOSEN_TEAM) or request.session.get(CHOSEN_TEAM)
     return sorted((row.team for row in rows), key=lambda team: team.slug != chosen)
 
@@ -100,7 +108,7 @@ def allowed(request: HttpRequest, team: Team, right: Right) -> bool:
     if isinstance(asker, Asker) and asker.key is not None:
         key = asker.key
         return key.team_id == team.pk and right in KEYS_MAY and right in key.valid_scopes
-    rows = _MEMBERSHIPS.rows(user=request.user.pk)
+    rows = _memberships(request)
     return any(row.team_id == team.pk and row.may(right) for row in rows)
 
 
@@ -125,7 +133,7 @@ def operates(request: HttpRequest) -> bool:
         return False
     return request.user.is_superuser or any(
         row.team.slug == LOCAL_TEAM and row.role == Membership.Role.OWNER
-        for row in _MEMBERSHIPS.rows(user=request.user.pk)
+        for row in _memberships(request)
     )
 
 
@@ -180,13 +188,20 @@ def may_write(request: HttpRequest) -> bool:
     return isinstance(asker, Asker) and asker.key is not None and "write" in asker.key.scopes
 
 
-def session_of(request: HttpRequest, session_id: UUID | str, right: Right | None = None) -> Session:
-    """A session of the requester's teams, by external id or UUID. Raises Http404.
+def session_of(
+    request: HttpRequest,
+    session_id: UUID | str,
+    right: Right | None = None,
+    *,
+    packed: bool = False,
+) -> Session:
+    """A session of the requester's teams, by external id or UUID; an archived one is unpacked,
+    unless it may be `packed`. Raises Http404.
 
     Also requires a right in the session's team: `right`, or `write` for API requests that change
     something.
     """
-    found = find_session(request, str(session_id))
+    found = find_session(request, str(session_id), packed=packed)
     if found is None:
         raise Http404("no such session")
     if right is None and hasattr(request, "auth") and request.method not in SAFE:
@@ -196,8 +211,9 @@ def session_of(request: HttpRequest, session_id: UUID | str, right: Right | None
     return found
 
 
-def find_session(request: HttpRequest, name: str) -> Session | None:
-    """A session of the requester's teams, by external id or UUID, or None. Raises SessionErased."""
+def find_session(request: HttpRequest, name: str, *, packed: bool = False) -> Session | None:
+    """A session of the requester's teams, by external id or UUID, or None. An archived one is
+    unpacked, unless it may be `packed`. Raises SessionErased, Unpacking."""
     if "\x00" in name:  # PostgreSQL rejects NUL characters
         return None
     for team in teams_of(request):
@@ -207,6 +223,8 @@ def find_session(request: HttpRequest, name: str) -> Session | None:
             request.found_session = found  # type: ignore[attr-defined]
             if found.erasing is not None:
                 raise SessionErased(done=False)
+            if not packed:
+                opened(found)
             return found
     refuse_named(teams_of(request), name)
     if _is_uuid(name):

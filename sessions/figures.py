@@ -10,6 +10,9 @@ from django.utils import timezone
 UNKNOWN = "unknown"
 _MINUTE, _HOUR, _DAY = 60, 3600, 86_400
 
+MANY_TIMES = 10
+"""From this multiple on a change is a factor: ×20 instead of +1900 %."""
+
 
 def tokens(count: int | None) -> str:
     """Tokens as 940, 152.3k, 1.24M or 1.3G; "unknown" for None."""
@@ -53,6 +56,11 @@ def money(microusd: int | None) -> str:
     return f"${rounded:.{min(6, max(2, 1 - math.floor(math.log10(rounded))))}f}"
 
 
+def at_least(microusd: int | None, *, bound: bool) -> str:
+    """Micro-dollars, as ≥ $0.058 if they are only a lower bound; "unknown" for None."""
+    return f"≥ {money(microusd)}" if bound and microusd is not None else money(microusd)
+
+
 def roughly(microusd: int | None) -> str:
     """Estimated micro-dollars as ≈$0.058; "unknown" for None."""
     return UNKNOWN if microusd is None else f"≈{money(microusd)}"
@@ -79,10 +87,12 @@ def finely(share: float | None) -> str:
 
 
 def change(share: float | None) -> str:
-    """A relative change with its sign: +21 %, −4.9 %, 0 %, with a decimal below 10 %; a dash for
-    None."""
+    """A relative change with its sign: +21 %, −4.9 %, 0 %, with a decimal below 10 %; from tenfold
+    on the factor, ×402; a dash for None."""
     if share is None:
         return "–"
+    if share + 1 >= MANY_TIMES:
+        return f"×{share + 1:,.0f}"
     size = abs(share) * 100
     text = f"{size:.1f}" if size < 9.95 else f"{size:.0f}"
     if float(text) == 0:

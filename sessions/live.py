@@ -36,6 +36,14 @@ def hint(topic: str, version: int) -> None:
     transaction.on_commit(lambda: _send(topic, version), robust=True)
 
 
+def may_be_shown(*topics: str) -> bool:
+    """Whether a page may be open for one of the topics; True where that is not known."""
+    layer = get_channel_layer() if parent is None and server_loop is not None else None
+    if not isinstance(layer, InMemoryChannelLayer):
+        return True
+    return any(group(topic) in layer.groups for topic in topics)
+
+
 def _send(topic: str, version: int) -> None:
     if parent is not None:
         parent(f"hint {topic} {version}")

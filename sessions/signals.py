@@ -1,4 +1,4 @@
-"""Signals between subjects; `contextlab.followers` registers the receivers."""
+"""Signals between subjects; `contextlab.live.followers` registers the receivers."""
 
 from django.dispatch import Signal
 

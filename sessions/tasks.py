@@ -9,7 +9,6 @@ import threading
 import time
 import uuid
 
-from celery import shared_task
 from django.conf import settings
 
 from sessions import live, metrics, tracing
@@ -29,12 +28,6 @@ NOT_OURS, LEAVING = "not ours", "leaving"
 leaving = threading.Event()
 
 
-@shared_task(name="sessions.run_job", ignore_result=True)
-def run_job(job_id: str) -> None:
-    """Supervise a job in a Celery worker."""
-    supervise(uuid.UUID(job_id))
-
-
 def supervise(job_id: uuid.UUID) -> None:
     """Run one attempt of a job, unless another worker has it; leaves it finished or queued."""
     job = jobs.claim(job_id)
@@ -52,12 +45,6 @@ def supervise(job_id: uuid.UUID) -> None:
     elif reason and reason != NOT_OURS:
         log.warning("job %s, attempt %s: %s", job.id, job.attempts, reason)
         jobs.give_up_attempt(job.id, job.token, reason)
-
-
-@shared_task(name="sessions.sweep", ignore_result=True)
-def sweep() -> None:
-    """Wake workers for stuck jobs."""
-    jobs.sweep()
 
 
 def end_idle(after: float = IDLE_SECONDS) -> None:

@@ -25,17 +25,13 @@ _NONE = _NoSpan()
 
 
 def start(service: str) -> None:
-    """Export spans of this process from now on. Raises ValueError without the extra `traces`."""
+    """Export spans of this process from now on; needs the extra `traces`."""
     global _tracer
-    try:
-        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-        from opentelemetry.sdk.resources import Resource
-        from opentelemetry.sdk.trace import TracerProvider
-        from opentelemetry.sdk.trace.export import BatchSpanProcessor
-    except ImportError:
-        raise ValueError(
-            "CONTEXTLAB_TRACES needs OpenTelemetry: pip install 'contextlab[traces]'"
-        ) from None
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+    from opentelemetry.sdk.resources import Resource
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import BatchSpanProcessor
+
     provider = TracerProvider(resource=Resource.create({"service.name": service}))
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
     _tracer = provider.get_tracer("contextlab")

@@ -26,11 +26,12 @@ from sessions.api.live import (
     revisions,
     steps,
 )
+from sessions.api.masking import masking
 from sessions.api.memory import boards, memory
 from sessions.api.notifications import notifications
 from sessions.api.policies import policies, rollouts
 from sessions.api.record import blobs, caches, sessions
-from sessions.api.replay import comparison, exports, replay, step_notes, texts, why
+from sessions.api.replay import comparison, exports, replay, revealed, step_notes, texts, why
 from sessions.api.reviews import reviews
 from sessions.api.search import search
 from sessions.api.tools import tools
@@ -72,6 +73,7 @@ for router in (
     revisions.router,
     reviews.router,
     replay.router,
+    revealed.router,
     texts.router,
     step_notes.router,
     why.router,
@@ -93,6 +95,7 @@ for router in (
     ingestion.router,
     erasures.router,
     keeping.router,
+    masking.router,
     sessions.last,
 ):
     api.add_router("", router)

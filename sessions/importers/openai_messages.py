@@ -70,14 +70,15 @@ def _preface(writer: ArraySession, found: Conversation) -> None:
 def _answer(reader: MessageReader, found: Conversation) -> None:
     """Add the response that a recorder stored with the request, if any."""
     # OpenHands rewrites calls of models without tools: the raw answer is what the history repeats.
-    response = mapping(found.around.get("raw_response")) or mapping(found.around.get("response"))
+    rewritten = mapping(found.around.get("response"))
+    response = mapping(found.around.get("raw_response")) or rewritten
     choices = sequence(response.get("choices") or found.around.get("choices"))
     answer = mapping(mapping(choices[0]).get("message")) if choices else {}
     if answer:
         stop = sequence(mapping(found.around.get("kwargs")).get("stop"))
         if "</function" in stop and "<function=" in (text := string(answer.get("content"))):
             answer = {**answer, "content": f"{text}</function>"}
-        raw = response.get("usage") or found.around.get("usage")
+        raw = response.get("usage") or rewritten.get("usage") or found.around.get("usage")
         own = {"usage": raw, "model": response.get("model"), "created": response.get("created")}
         reader.take({**own, **answer, "role": "assistant"}, len(found.messages) + 1)
 

@@ -6,6 +6,7 @@ from django.core.management.base import CommandError
 from django.db.models import Q
 
 from sessions.actions.accounts.teams import team_named
+from sessions.actions.archives.unpack import open_all
 from sessions.models import Session, Team
 
 
@@ -34,6 +35,7 @@ def find_session(name: str, team: str | None) -> Session:
             f"There is no session {name!r} in this team. `contextlab show` lists the newest.",
             returncode=2,
         )
+    open_all([found])
     return found
 
 

@@ -17,6 +17,7 @@ from sessions.models.jobs.jobs import Job
 from sessions.models.lab.simulations import Simulation, SimulationResult
 from sessions.models.lab.tunings import Tuning, TuningTrial
 from sessions.models.live.managed import Artefact, ManagedContext, Pin, SentRecitation
+from sessions.models.masking.masking import IncomingMasking, MaskedCount, MaskingRule
 from sessions.models.memory.boards import (
     Board,
     Delivery,
@@ -35,8 +36,10 @@ from sessions.models.operations.quotas import Quota, QuotaUse
 from sessions.models.operations.seen import SeenProcess
 from sessions.models.operations.stored import StoredBytes
 from sessions.models.policies.policies import Policy, PolicyVersion, Rollout
+from sessions.models.record.archives import Archive
 from sessions.models.record.blobs import Blob
 from sessions.models.record.messages import Block, Message, ModelCall
+from sessions.models.record.objects import RemovedObject
 from sessions.models.record.revisions import Edit, Entry, Replacement, Revision, Run
 from sessions.models.record.sessions import Session
 from sessions.models.record.step_notes import StepNote
@@ -50,6 +53,7 @@ __all__ = [
     "Note",
     "Answer",
     "Approval",
+    "Archive",
     "AcceptedRequests",
     "Artefact",
     "Assessment",
@@ -71,6 +75,7 @@ __all__ = [
     "Hold",
     "Import",
     "ImportFile",
+    "IncomingMasking",
     "Invitation",
     "Job",
     "Key",
@@ -87,6 +92,7 @@ __all__ = [
     "PolicyVersion",
     "Preferences",
     "RefusedRequest",
+    "RemovedObject",
     "Quota",
     "QuotaUse",
     "Replacement",
@@ -100,6 +106,8 @@ __all__ = [
     "Rollout",
     "Run",
     "ManagedContext",
+    "MaskedCount",
+    "MaskingRule",
     "SavedSearch",
     "SentRecitation",
     "SeenProcess",

@@ -23,11 +23,11 @@ from sessions.second_reader.reread import (
     within,
 )
 
-_Said = tuple[int, list[RereadPiece], bool, Billed | None]
+Said = tuple[int, list[RereadPiece], bool, Billed | None]
 """Number of the item, its pieces, whether it is a response, and its usage."""
 
 
-def sequence(said: Iterable[_Said]) -> Reread:
+def sequence(said: Iterable[Said]) -> Reread:
     """A session of messages that nothing removes."""
     found = Reread()
     for number, read, is_response, usage in said:
@@ -41,16 +41,17 @@ def openai(data: bytes) -> list[Reread]:
     """Chat completions, with the response that a recorder stored beside them."""
     around, messages = _conversation(json.loads(data))
     first = _tools(around.get("tools") or around.get("functions"))
-    said = [_chat(number, one) for number, one in _numbered(messages)]
+    said = [chat(number, one) for number, one in _numbered(messages)]
     stored = around.get("raw_response") or around.get("response")
     choices = within(stored, "choices") or around.get("choices")
     if isinstance(answer := within(choices, 0, "message"), dict):
         text, stop = answer.get("content"), within(around, "kwargs", "stop")
         if isinstance(text, str) and "<function=" in text and "</function" in (stop or []):
             answer = {**answer, "content": f"{text}</function>"}
-        usage = answer.get("usage") or within(stored, "usage") or around.get("usage")
+        places = answer, stored, around.get("response"), around
+        usage = next((found for one in places if (found := within(one, "usage"))), None)
         answer = {**answer, "role": "assistant", "usage": usage}
-        said.append(_chat(len(messages) + 1, answer))
+        said.append(chat(len(messages) + 1, answer))
     return [sequence([*first, *said])]
 
 
@@ -59,14 +60,14 @@ def anthropic(data: bytes) -> list[Reread]:
     around, messages = _conversation(json.loads(data))
     system = pieces(around.get("system") or around.get("system_prompt"))
     first = [*_tools(around.get("tools")), (0, system, False, None)]
-    return [sequence([*first, *(_message(number, one) for number, one in _numbered(messages))])]
+    return [sequence([*first, *(message(number, one) for number, one in _numbered(messages))])]
 
 
 def mini_swe(data: bytes) -> list[Reread]:
     """Trajectories of mini-swe-agent."""
     _, messages = _conversation(json.loads(data))
     said = [
-        _chat(number, {"usage": within(one, "extra", "response", "usage"), **one})
+        chat(number, {"usage": within(one, "extra", "response", "usage"), **one})
         for number, one in _numbered(messages)
         if one["role"] != "exit"
     ]
@@ -77,7 +78,7 @@ def swe(data: bytes) -> list[Reread]:
     """The history of a SWE-agent trajectory."""
     history = _numbered(json.loads(data).get("history"))
     asked = False
-    said: list[_Said] = []
+    said: list[Said] = []
     for number, one in history:
         role = one["role"]
         if role == "assistant":
@@ -88,7 +89,7 @@ def swe(data: bytes) -> list[Reread]:
             said.append((number, [answered(one.get("content"), number)], False, None))
             asked = asked and role == "tool"
         else:
-            said.append(_chat(number, one))
+            said.append(chat(number, one))
     return [sequence(said)]
 
 
@@ -96,7 +97,7 @@ def tau(data: bytes) -> list[Reread]:
     """Trials of tau-bench, or simulations of tau2-bench."""
     value = json.loads(data)
     if isinstance(value, list):
-        return [sequence(_chat(*one) for one in _numbered(each.get("traj"))) for each in value]
+        return [sequence(chat(*one) for one in _numbered(each.get("traj"))) for each in value]
     policy = within(value, "info", "environment_info", "policy")
     found = []
     for each in dicts(value.get("simulations")):
@@ -113,7 +114,7 @@ def who_and_when(data: bytes) -> list[Reread]:
     """A conversation of several agents, in which all but the tools and the first are responses."""
     value = json.loads(data)
     prompts = (value.get("system_prompt") or {}).items()
-    said: list[_Said] = [(0, pieces(f"{name}\n\n{text}"), False, None) for name, text in prompts]
+    said: list[Said] = [(0, pieces(f"{name}\n\n{text}"), False, None) for name, text in prompts]
     for number, one in enumerate(dicts(value.get("history")), start=1):
         name = str(one.get("name") or str(one.get("role")).split(" (")[0])
         tools = ("computer_terminal", "computerterminal", "websurfer", "filesurfer", "human")
@@ -139,16 +140,16 @@ def _numbered(messages: Json) -> list[tuple[int, dict[str, Json]]]:
     return [(number, one) for number, one in listed if isinstance(one.get("role"), str)]
 
 
-def _tools(tools: Json) -> list[_Said]:
+def _tools(tools: Json) -> list[Said]:
     return [(0, [piece("tools", plain(tools))], False, None)] if tools else []
 
 
-def _chat(number: int, one: dict[str, Json]) -> _Said:
+def chat(number: int, one: dict[str, Json]) -> Said:
     """A message of chat completions."""
     content = one.get("content")
     if one["role"] in ("tool", "function"):
         return number, [answered(content, number)], False, None
-    shown = [_part(part, number) for part in _listed(content)]
+    shown = [part_of(part, number) for part in _listed(content)]
     if one["role"] != "assistant":
         return number, shown, False, None
     thought = one.get("reasoning_content") or one.get("reasoning")
@@ -171,7 +172,8 @@ def _listed(content: Json) -> list[Json]:
     return content if isinstance(content, list) else []
 
 
-def _part(part: Json, number: int) -> RereadPiece:
+def part_of(part: Json, number: int) -> RereadPiece:
+    """A part of a content of chat completions."""
     if within(part, "type") == "refusal":
         return piece("text", str(part.get("refusal") or ""), number)
     one = pieces([part], number)[0]
@@ -181,7 +183,7 @@ def _part(part: Json, number: int) -> RereadPiece:
 
 def _action(number: int, one: dict[str, Json]) -> list[RereadPiece]:
     """A response of SWE-agent: an action in its text is the call of a tool."""
-    _, read, _, _ = _chat(number, one)
+    _, read, _, _ = chat(number, one)
     action = str(one.get("action") or "").strip()
     if not action or any(each.form == "tool_use" for each in read):
         return read
@@ -193,13 +195,14 @@ def _action(number: int, one: dict[str, Json]) -> list[RereadPiece]:
     return [*pieces(texts[0], number), called, *pieces(texts[1], number)]
 
 
-def _simulated(number: int, one: dict[str, Json]) -> _Said:
+def _simulated(number: int, one: dict[str, Json]) -> Said:
     calls = [{"function": call} for call in dicts(one.get("tool_calls"))]
     usage = within(one, "raw_data", "usage") or one.get("usage")
-    return _chat(number, {**one, "tool_calls": calls, "usage": usage})
+    return chat(number, {**one, "tool_calls": calls, "usage": usage})
 
 
-def _message(number: int, one: dict[str, Json]) -> _Said:
+def message(number: int, one: dict[str, Json]) -> Said:
+    """A message of Anthropic's API."""
     usage, metrics = one.get("usage"), one.get("metrics")
     tokens = billed(
         within(usage, "input_tokens"),

@@ -114,7 +114,7 @@ class _Agent:
         if by_client and not is_error:
             return
         self.firsts.setdefault(node.response, node)
-        usage = None if by_client else _billed(within(node.given, "message", "usage"))
+        usage = None if by_client else usage_of_response(within(node.given, "message", "usage"))
         self.usage[node.response] = usage or self.usage.get(node.response)
 
     # The tree
@@ -199,7 +199,7 @@ def _of(content: Json, form: str) -> list[dict[str, Json]]:
     return [one for one in dicts(content) if one.get("type") == form]
 
 
-def _billed(usage: Json) -> Billed | None:
+def usage_of_response(usage: Json) -> Billed | None:
     """Usage of a response; of one that took several requests, the largest prompt of its model."""
     asked = dicts(within(usage, "iterations"))
     if len(asked) < 2:

@@ -24,31 +24,61 @@ from sessions.second_reader.reread import (
 
 def gemini(data: bytes) -> list[Reread]:
     """Chats of Gemini CLI."""
-    messages = dicts(json.loads(data).get("messages"))
-    spoken = [(at, one) for at, one in enumerate(messages, start=1)]
+    try:
+        spoken = list(enumerate(dicts(json.loads(data).get("messages")), start=1))
+    except ValueError:
+        spoken = _standing(data)
     asked = [(at, one) for at, one in spoken if one.get("type") in ("user", "gemini")]
+    calls = [call for _, one in asked for call in dicts(one.get("toolCalls"))]
+    known = {str(call.get("id")) for call in calls if _has_result(call)}
     return [
         sequence(
-            (at, _turn(at, one), one["type"] == "gemini", _gemini_usage(one)) for at, one in asked
+            (at, _turn(at, one, known), one["type"] == "gemini", _gemini_usage(one))
+            for at, one in asked
         )
     ]
 
 
-def _turn(at: int, one: dict[str, Json]) -> list[RereadPiece]:
+def _standing(data: bytes) -> list[tuple[int, dict[str, Json]]]:
+    """The messages of a chat in lines that none of the later lines take back or replace."""
+    found: list[tuple[int, dict[str, Json]]] = []
+    for at, line in enumerate(data.decode("utf-8-sig", "replace").split("\n"), start=1):
+        try:
+            one = json.loads(line)
+        except ValueError:
+            continue
+        places = {each.get("id"): place for place, (_, each) in enumerate(found)}
+        stated = within(one, "$set", "messages")
+        if "$rewindTo" in one:
+            found = found[: places.get(one["$rewindTo"], 0)]
+        elif isinstance(stated, list):
+            found = [(at, each) for each in dicts(stated)]
+        elif one.get("id") in places:
+            found[places[one["id"]]] = (at, one)
+        elif one.get("id"):
+            found.append((at, one))
+    return found
+
+
+def _turn(at: int, one: dict[str, Json], known: set[str]) -> list[RereadPiece]:
+    """What a message says; `known` calls have their results with them, so no message adds them."""
     if one["type"] == "user":
-        return _gemini_parts(one.get("content"), at)
+        said = one.get("content")
+        parts = said if isinstance(said, list) else [said]
+        new = [p for p in parts if str(within(p, "functionResponse", "id")) not in known]
+        return _gemini_parts(new, at)
     thoughts = [
         piece("thinking", f"{each.get('subject', '')}\n{each.get('description', '')}", at)
         for each in dicts(one.get("thoughts"))
     ]
     calls = dicts(one.get("toolCalls"))
     uses = [used(call.get("name"), call.get("args") or {}, at) for call in calls]
-    results = [
-        answered(_gemini_result(call), at)
-        for call in calls
-        if call.get("result") is not None or call.get("resultDisplay") is not None
-    ]
+    results = [answered(_gemini_result(call), at) for call in calls if _has_result(call)]
     return [*thoughts, *_gemini_parts(one.get("content"), at), *uses, *results]
+
+
+def _has_result(call: dict[str, Json]) -> bool:
+    return call.get("result") is not None or call.get("resultDisplay") is not None
 
 
 def _gemini_parts(content: Json, at: int) -> list[RereadPiece]:

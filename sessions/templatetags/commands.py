@@ -1,5 +1,6 @@
 """Shell commands as the user of this machine must type them."""
 
+import shlex
 import sys
 from pathlib import Path
 
@@ -11,8 +12,11 @@ register = template.Library()
 
 @register.simple_tag
 def command(arguments: str) -> str:
-    """`contextlab …`, or its path in .venv in a checkout, where it is not on the PATH."""
+    """`contextlab …`, or with its whole path in a checkout, where it is not on the PATH.
+
+    Agents are started in the folders of their projects, where a relative path leads nowhere.
+    """
     program = Path(sys.prefix) / "bin" / "contextlab"
     root = Path(settings.BASE_DIR)
     in_checkout = (root / "manage.py").exists() and program.is_relative_to(root)
-    return f"{program.relative_to(root) if in_checkout else 'contextlab'} {arguments}"
+    return f"{shlex.quote(str(program)) if in_checkout else 'contextlab'} {arguments}"

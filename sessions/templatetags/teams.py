@@ -16,6 +16,36 @@ from sessions.models.accounts.teams import Right
 
 register = template.Library()
 
+SETTINGS: dict[str, tuple[str, Right | None]] = {
+    "keys": ("Keys", None),
+    "members": ("Members", None),
+    "team": ("Team", None),
+    "notifications": ("Notifications", None),
+    "ingestion": ("Ingestion", None),
+    "masking": ("Masking", "erase"),
+    "data": ("Data", "erase"),
+    "audit": ("Audit log", "audit"),
+}
+"""The pages of a team's settings by name: title, and the right to see them."""
+SERVER = "Server"
+
+
+@register.filter
+def settings_title(name: str) -> str:
+    """The title of a page of the settings."""
+    return SETTINGS[name][0] if name in SETTINGS else SERVER
+
+
+@register.simple_tag(takes_context=True)
+def settings_pages(context: Context, team: Any) -> list[tuple[str, str]]:
+    """The settings that the user may see: names and titles, with the server's for its operators."""
+    shown = [
+        (name, title)
+        for name, (title, right) in SETTINGS.items()
+        if right is None or allowed(context, team, right)
+    ]
+    return [*shown, ("status", SERVER)] if operates(context) else shown
+
 
 @register.simple_tag(takes_context=True)
 def teams_to_choose(context: Context) -> list[dict[str, str]]:

@@ -83,7 +83,7 @@ def _end_keys(member: Membership, actor: audit.Actor) -> int:
 
 def _held(membership: Membership) -> Membership | None:
     """Reload the membership with the team locked, so that two owners cannot leave at once."""
-    Team.objects.select_for_update().get(pk=membership.team_id)
+    Team.objects.select_for_update(no_key=True).get(pk=membership.team_id)
     rows = Membership.objects.select_related("team", "user")
     return rows.filter(pk=membership.pk).first()
 

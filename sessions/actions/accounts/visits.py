@@ -1,31 +1,45 @@
-"""Remember when a person last looked at a team's dashboard."""
+"""Remember when a person last looked at a team's pages."""
 
 from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from django.contrib.auth.models import User
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.contrib.auth.models import AnonymousUser, User
 
 from sessions.models import Team, Visit
 
 ENDS_AFTER = timedelta(minutes=30)
-"""A visit ends after this long without the page being opened."""
+"""A visit ends after this long without a page being opened."""
+NOTED_EVERY = timedelta(minutes=2)
+"""Pages opened so soon after the last noted one write nothing, so a visit can end this much
+earlier."""
 
 
-def previous_visit(user: User, team: Team, now: datetime) -> datetime | None:
-    """Note that a person opens the dashboard; return when their previous visit ended, None at the
-    first."""
+def note_visit(user: User, team: Team, now: datetime) -> None:
+    """Note that a person opens a page."""
     visit, first = Visit.objects.get_or_create(user=user, team=team, defaults={"latest": now})
-    if first:
-        return None
+    if first or now - visit.latest < NOTED_EVERY:
+        return
+    # Of two requests at once, one notes the visit: neither moves the end of the one before.
+    noted = Visit.objects.filter(pk=visit.pk, latest=visit.latest)
     if now - visit.latest > ENDS_AFTER:
-        visit.previous = visit.latest
-    visit.latest = now
-    visit.save(update_fields=["latest", "previous"])
-    return visit.previous
+        noted.update(previous=visit.latest, latest=now)
+    else:
+        noted.update(latest=now)
 
 
-def known_visit(user: User, team: Team) -> datetime | None:
-    """When the visit before this one ended, without noting that the page was opened."""
+def mark_seen(user: User, team: Team, now: datetime) -> None:
+    """Begin a visit now: what arrived before it counts as seen."""
+    begun = {"previous": now, "latest": now}
+    Visit.objects.update_or_create(user=user, team=team, defaults=begun)
+
+
+def visit_before(user: AbstractBaseUser | AnonymousUser, team: Team) -> datetime | None:
+    """When the visit before the current one ended, to the second; None at the first, and for
+    keys."""
+    if not isinstance(user, User):
+        return None
     visit = Visit.objects.filter(user=user, team=team).first()
-    return visit.previous if visit is not None else None
+    ended = visit.previous if visit is not None else None
+    return ended.replace(microsecond=0) if ended is not None else None

@@ -61,6 +61,7 @@ def ask_resting(now: datetime, within: timedelta) -> None:
     else asks for it until they go on."""
     for team in Team.objects.all():
         kept = Session.objects.for_team(team).filter(erasing=None, content_erased=None)
+        kept = kept.filter(archived=None)
         rows = kept.filter(source=SOURCE_LIVE, outcome="").defer("sparkline")
         rested = rows.filter(changed__lt=now - REST, changed__gte=now - REST - within)
         for session in rested.exclude(assessment__steps__gte=F("step_count")):
@@ -159,4 +160,4 @@ def _unassessed(team: Team) -> SessionQuerySet:
         pk__in=FactLedger.objects.filter(engine__lt=ledger.ENGINE).values("revision__run__session")
     )
     grown = ~Q(source=SOURCE_LIVE) & ~Q(assessment__steps=F("step_count"))
-    return Session.objects.for_team(team).filter(old | grown)
+    return Session.objects.for_team(team).filter(old | grown, archived=None)

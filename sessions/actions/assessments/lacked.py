@@ -41,7 +41,7 @@ def lacked(session: Session) -> dict[str, Any]:
         **{name: round(getattr(found, name) * found.needs) for name in STATES},
         "lost_facts": count_lost(session, run, lines),
         "dropped": lines,
-        "losses_microusd": cost_of(session, {one.step for one in repaired}).microusd,
+        "losses_microusd": cost_of(session, repaired).microusd,
     }
 
 

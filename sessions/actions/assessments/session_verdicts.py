@@ -104,7 +104,10 @@ def _parts(broken: int | None, losses: int | None) -> str:
     if not losses:
         return ""
     parts = [f"cache breaks {money(broken)}"] if broken else []
-    parts.append(f"losses ≈{money(losses)} (calls made because text had left the context)")
+    parts.append(
+        f"losses ≈{money(losses)} (calls made because text had left the context, "
+        "and what came again)"
+    )
     return f"Avoidable: {', '.join(parts)}."
 
 
@@ -118,6 +121,8 @@ def _lost(missed: Missed | None, by: str, losses: int | None) -> str:
         return f"{lost_and_needed(missed.count, free=free)} after {by}{UNREPAIRED if free else ''}."
     if not missed.tested:
         return "No step followed its last compaction, so nothing that it lost can have been missed."
+    if losses:
+        return f"No single fact that {by} lost was needed again, but calls brought back its text."
     return f"No fact that {by} lost was needed again."
 
 

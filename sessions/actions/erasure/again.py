@@ -36,8 +36,7 @@ def again(path: Path) -> ErasedAgain:
     A missing file is an empty one. Ids and external ids are refused again, too.
     """
     read = erased = unreadable = 0
-    lines = path.read_text().splitlines() if path.exists() else []
-    for line in lines:
+    for line in receipts.kept_lines(path):
         try:
             kept = receipts.parse_line(line)
         except receipts.NoReceipt:

@@ -12,6 +12,7 @@ from django.db.models import F, Max
 from django.utils import timezone
 
 from sessions.actions.accounts import audit
+from sessions.actions.archives.unpack import open_all
 from sessions.actions.erasure import content, people, receipts, remnants, rows
 from sessions.actions.erasure.remnants import Heard
 from sessions.actions.jobs import jobs
@@ -20,13 +21,14 @@ from sessions.actions.record.erased import CHUNK, Uses, shas_of
 from sessions.actions.search.indexing import forget_some
 from sessions.live import hint
 from sessions.models import Blob, ErasedBlob, ErasedSession, Erasure, Job, Session
+from sessions.models.record import objects
 
 KIND = "erase"
 TRIES = 5
 """Attempts at the last row of a session, while jobs that were stopped may still write."""
 
-BLOBS = "contents"
-"""Blobs, in counts."""
+BLOBS, OBJECTS = "contents", "objects"
+"""Blobs, and what was removed from object storage, in counts."""
 
 TABLES = {model._meta.db_table for model, _ in rows.TABLES} | {
     model._meta.db_table for model in (Session, Blob, ErasedBlob, Job)
@@ -96,6 +98,8 @@ def collect(erasure: Erasure, heard: Heard) -> None:
             team=erasure.team, payload__session__in=named, state__in=("queued", "running")
         ):
             jobs.cancel(job)
+        # Counts and receipts are of what is in it.
+        open_all(Session.objects.filter(pk__in=some, archived__isnull=False))
         note_blobs(erasure, shas_of(Session.objects.filter(pk__in=some)), heard)
     # Counter's own sum would leave out what is zero.
     counted = Counter(erasure.counts)
@@ -167,14 +171,26 @@ def erase_blobs(erasure: Erasure, heard: Heard) -> None:
     shas = list(noted.values_list("sha", flat=True).order_by("sha"))
     for start in range(0, len(shas), CHUNK):
         with transaction.atomic():
+            before = uses.objects
             gone = uses.erase_some(shas[start : start + CHUNK])
             erasure.blobs.filter(sha__in=gone).update(erased=True)
+            count_objects(erasure, uses.objects - before)
         heard()
 
 
+def count_objects(erasure: Erasure, many: int) -> None:
+    """Count objects that lost their rows, in the transaction that took these."""
+    if many:
+        erasure.counts = dict(Counter(erasure.counts) + Counter({OBJECTS: many}))
+        erasure.save(update_fields=["counts"])
+
+
 def finish(erasure: Erasure, heard: Heard) -> None:
-    """Clean the files of the database, check that nothing is left, and write the receipt."""
+    """Clean the files of the database, check that nothing is left, and write the receipt. Raises
+    ObjectsAway: there is no receipt while an object is left."""
     _check_gone(erasure)
+    while objects.remove_forgotten(CHUNK):
+        heard()
     remnants.remove(sorted(TABLES), heard)
     blobs = list(erasure.blobs.filter(erased=True).values_list("sha", flat=True))
     kept = erasure.blobs.filter(erased=False).count()

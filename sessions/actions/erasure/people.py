@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from django.apps import apps
-from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import models, transaction
 from django.db.models import Q, QuerySet
@@ -28,7 +25,6 @@ from sessions.models import (
     Budget,
     ErasedSession,
     Erasure,
-    Import,
     ImportFile,
     Invitation,
     Job,
@@ -48,6 +44,7 @@ from sessions.models import (
     Tuning,
     Use,
 )
+from sessions.models.record import objects
 
 KEPT: tuple[type[models.Model], ...] = (AuditEntry, Blob, Erasure, ErasedSession, Membership)
 """What stays of an erased team for now: the append-only log, receipts, who asked for it, and
@@ -145,8 +142,8 @@ def erase_team(erasure: Erasure) -> None:
     """Delete everything of a team whose sessions are gone, and its name. The audit log, receipts
     and the person who asked stay."""
     team = erasure.team
-    _remove_uploads(team)
     with transaction.atomic():
+        uploads = objects.forget(_uploads(team))
         Team.objects.filter(pk=team.pk).update(active=None)
         counts = delete_all(team_rows(team, erasure.job_id))
         others = Membership.objects.filter(team=team).exclude(user=erasure.member)
@@ -154,15 +151,12 @@ def erase_team(erasure: Erasure) -> None:
         slug = f"erased-{team.pk.hex[:12]}"
         Team.objects.filter(pk=team.pk).update(name="Erased team", slug=slug)
         team.name, team.slug = "Erased team", slug
+        counts["objects"] += uploads
         erasure.counts = dict(Counter(erasure.counts) + counts)
         erasure.save(update_fields=["counts"])
 
 
-def _remove_uploads(team: Team) -> None:
-    """Delete files that still wait for their import."""
-    root = Path(settings.DATA_DIR) / "uploads"
-    rows = ImportFile.objects.filter(import_run__in=Import.objects.filter(team=team))
-    for stored in rows.exclude(stored="").values_list("stored", flat=True):
-        folder = Path(stored).parent
-        if folder.parent == root:
-            shutil.rmtree(folder, ignore_errors=True)
+def _uploads(team: Team) -> set[str]:
+    """Files that still wait for their import."""
+    rows = ImportFile.objects.filter(import_run__team=team, state=ImportFile.State.WAITING)
+    return objects.uploaded(rows.values_list("stored", flat=True))

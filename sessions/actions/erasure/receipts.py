@@ -19,6 +19,7 @@ from django.utils.crypto import salted_hmac
 
 from sessions.actions.record.erased import CHUNK
 from sessions.models import Blob, Block, Erasure, Replacement, Session, Team
+from sessions.models.record import objects
 
 VERSION = 1
 FILE = "erasures.jsonl"
@@ -150,14 +151,26 @@ class KeptReceipt(NamedTuple):
 
 
 def keep(kept: KeptReceipt) -> None:
-    """Append a receipt to the file, on disk on return."""
+    """Append a receipt to the file, on disk on return; with object storage put it there too, as
+    each machine has a file of its own. Raises ObjectsAway."""
     line = canonical(kept._asdict()) + "\n"
+    if objects.is_shared():
+        objects.put({f"{objects.ERASURES}{kept.receipt['erasure']}.json": line.encode()})
     path = receipts_file()
     handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     with os.fdopen(handle, "ab") as file:
         file.write(line.encode())
         file.flush()
         os.fsync(file.fileno())
+
+
+def kept_lines(path: Path) -> list[str]:
+    """The lines of a file, none if it is missing, and what object storage keeps beside it."""
+    lines = path.read_text().splitlines() if path.exists() else []
+    if objects.is_shared():
+        for said in objects.read(objects.listed(objects.ERASURES), cached=False).values():
+            lines += [one for one in said.decode().splitlines() if one not in lines]
+    return lines
 
 
 def receipts_file() -> Path:

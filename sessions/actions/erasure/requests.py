@@ -9,7 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import QuerySet, Sum
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from sessions.actions.accounts import audit
@@ -18,7 +18,7 @@ from sessions.actions.erasure import erase, people, receipts, rows
 from sessions.actions.erasure.holds import refuse_held
 from sessions.actions.jobs import jobs
 from sessions.actions.record.erased import CHUNK
-from sessions.models import Block, ErasedSession, Erasure, Membership, Session, Team
+from sessions.models import ErasedSession, Erasure, Membership, Session, Team
 from sessions.models.erasure.erasures import keyed_name
 
 Kind = Erasure.Kind
@@ -56,12 +56,11 @@ class Scope:
 def scope_of(rule: ErasureRule, sessions: Sequence[UUID]) -> Scope:
     """Count what an erasure of these sessions would delete: a dry run."""
     counted = rows.counted(list(sessions))
-    size = shared = 0
+    shared = 0
     for start in range(0, len(sessions), CHUNK):
         some = sessions[start : start + CHUNK]
-        size += Block.objects.filter(session__in=some).aggregate(n=Sum("bytes"))["n"] or 0
         shared += rows.delivered_outside(some)
-    return Scope(rule, list(sessions), counted, size, shared)
+    return Scope(rule, list(sessions), counted, rows.text_bytes(list(sessions)), shared)
 
 
 def begin(

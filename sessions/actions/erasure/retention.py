@@ -8,13 +8,13 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Q, Sum
+from django.db.models import Q
 
 from sessions.actions.accounts import audit
 from sessions.actions.erasure.holds import held
 from sessions.actions.erasure.requests import ErasureRule, begin
-from sessions.actions.record.erased import CHUNK
-from sessions.models import AuditEntry, Block, Erasure, Retention, Session, Team
+from sessions.actions.erasure.rows import text_bytes
+from sessions.models import AuditEntry, Erasure, Retention, Session, Team
 from sessions.models.record.sessions import QUIET_AFTER
 from sessions.models.web.happened import happened
 
@@ -43,10 +43,7 @@ def due(team: Team, content_days: int | None, session_days: int | None, now: dat
     content = [pk for pk in content if pk not in set(gone)]
     kept = held(team, [*gone, *content])
     content, gone = ([pk for pk in ids if pk not in kept] for ids in (content, gone))
-    size = 0
-    for part in _parts([*content, *gone], CHUNK):
-        size += Block.objects.filter(session__in=part).aggregate(n=Sum("bytes"))["n"] or 0
-    return Due(content, gone, size, len(kept))
+    return Due(content, gone, text_bytes([*content, *gone]), len(kept))
 
 
 def _older(team: Team, days: int | None, now: datetime, also: Q | None = None) -> list[UUID]:

@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import models, transaction
-from django.db.models import Q, QuerySet, TextField
+from django.db.models import Q, QuerySet, Sum, TextField
 from django.db.models.functions import Cast
 
 from sessions.actions.memory import boards
@@ -16,6 +16,7 @@ from sessions.models import (
     AcceptedRequests,
     Answer,
     Approval,
+    Archive,
     Artefact,
     Assessment,
     Block,
@@ -30,6 +31,7 @@ from sessions.models import (
     ImportFile,
     Job,
     ManagedContext,
+    MaskedCount,
     Message,
     ModelCall,
     Note,
@@ -94,6 +96,8 @@ TABLES: tuple[tuple[type[models.Model], Ways], ...] = (
     (SimulationResult, ("session",)),
     (AcceptedRequests, ("session",)),
     (StepNote, ("session",)),
+    (MaskedCount, ("session",)),
+    (Archive, ("session",)),
 )
 """The tables whose rows belong to a session, and the ways to it; who points before what is pointed
 at."""
@@ -128,7 +132,25 @@ def counted(sessions: list[UUID]) -> dict[str, int]:
             many = model._default_manager.filter(mine).count()
             if many:
                 found[name_of(model)] = found.get(name_of(model), 0) + many
+        for packed in Archive.objects.filter(session__in=some, loose=False).values_list(
+            "rows", flat=True
+        ):
+            for name in ("message", "pin", "retry", "block", "entry"):
+                many = found.get(name, 0) + packed.get(name, 0)
+                found |= {name: many} if many else {}
     return found
+
+
+def text_bytes(sessions: list[UUID]) -> int:
+    """Bytes of the messages of sessions, also of archived ones, before compression."""
+    size = 0
+    for start in range(0, len(sessions), CHUNK):
+        some = sessions[start : start + CHUNK]
+        blocks = Block.objects.filter(session__in=some, session__archived=None)
+        packed = Archive.objects.filter(session__in=some)
+        size += blocks.aggregate(n=Sum("bytes"))["n"] or 0
+        size += packed.aggregate(n=Sum("text_bytes"))["n"] or 0
+    return size
 
 
 def delete(session: Session, deleted: Deleted) -> None:

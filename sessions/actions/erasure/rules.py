@@ -8,13 +8,15 @@ from django.db.models import TextField
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast
 
+from compaction.context.wire import decode
+from sessions.actions.erasure.archiving import sessions_with
 from sessions.actions.erasure.requests import ErasureRule, NothingToErase
 from sessions.actions.erasure.rows import with_sub_agents
 from sessions.actions.search.indexing import index_replacements, index_some
 from sessions.models import Erasure, Membership, Session, Team
 from sessions.models.search.looked_up import Wanted
 from sessions.models.search.search import search
-from sessions.models.search.search_words import SearchQuery
+from sessions.models.search.search_words import SearchQuery, searched_text
 
 Kind = Erasure.Kind
 
@@ -62,7 +64,9 @@ def _text(team: Team, value: str) -> list[UUID]:
         found |= dict.fromkeys(hit.session.pk for hit in page.hits)
         after = page.after
         if after is None:
-            return list(found)
+            break
+    archived = sessions_with(team, lambda data: wanted.query.matches(searched_text(decode(data))))
+    return list(found | dict.fromkeys(archived))
 
 
 def _member(team: Team, value: str) -> list[UUID]:

@@ -10,6 +10,7 @@ from uuid import UUID
 from django.db import transaction
 
 from sessions.actions.accounts import audit
+from sessions.actions.archives.unpack import open_named
 from sessions.actions.record.append import LIVE, ChangedLog, append
 from sessions.actions.record.copied import count_once
 from sessions.actions.record.erased import erase, erase_unused
@@ -111,6 +112,7 @@ def _appended(
     only_same: bool = True,
     pk: UUID | None = None,
 ) -> ImportedSession:
+    open_named(team, [one.external_id, *one.former_ids, one.parent])
     counted, copied = count_once(team, one)
     made = append(team, counted, count, source=log.format, only_same=only_same, pk=pk)
     if copied:

@@ -9,19 +9,22 @@ from pathlib import Path
 from django.db import DataError, transaction
 
 from sessions import importers
+from sessions.actions.archives.unpack import open_named
 from sessions.actions.assessments import assess
 from sessions.actions.assessments.assessments import outdate
 from sessions.actions.imports.changed import IfChanged, ImportedSession, append_log
 from sessions.actions.imports.opened import is_archive, logs_in, read_log
+from sessions.actions.imports.restored import COPY, restore
+from sessions.actions.masking.incoming import incoming
 from sessions.actions.record.append import link_parents
 from sessions.actions.record.measure import measure
 from sessions.actions.record.prepare import Count
-from sessions.actions.record.restored import restore
 from sessions.actions.search import indexing
 from sessions.importers import records
 from sessions.importers.bundles import is_event, name_of
 from sessions.models import Blob, Import, ImportFile, Job, Session, SkippedRecord, Team
-from sessions.models.record.blobs import sha256
+from sessions.models.record import objects
+from sessions.models.record.blobs import keep, sha256
 
 KEPT_PER_TYPE = 200
 """Maximum skipped records per type whose bytes are kept; all are counted."""
@@ -98,25 +101,31 @@ def _import_waiting(
 
     The row of an archive goes when all its logs have theirs.
     """
-    path = Path(file.stored)
     try:
-        if not is_archive(path):
-            import_file(import_run.team, file, lambda: read_log(path), count, if_changed)
-            return
-        done = set(import_run.files.exclude(pk=file.pk).values_list("path", flat=True))
-        log = None
-        for log in logs_in(path):
-            named = f"{file.path}/{log.name}".rstrip("/")[:1000]
-            row = ImportFile(import_run=import_run, path=named, stored=file.stored, size=file.size)
-            if named not in done:
-                into = row if log.name else file
-                import_file(import_run.team, into, log.read, count, if_changed)
-        if log is None:
-            raise importers.NotALog("The archive has no files. Choose another one.")
-        if file.state == ImportFile.State.WAITING:
-            file.delete()
+        with objects.as_file(file.stored) as path:
+            if is_archive(path):
+                _import_archive(import_run, file, path, count, if_changed)
+            else:
+                import_file(import_run.team, file, lambda: read_log(path), count, if_changed)
     except (importers.NotALog, OSError) as error:
         _refuse(file, error)
+
+
+def _import_archive(
+    import_run: Import, file: ImportFile, path: Path, count: Count, if_changed: IfChanged
+) -> None:
+    done = set(import_run.files.exclude(pk=file.pk).values_list("path", flat=True))
+    log = None
+    for log in logs_in(path):
+        named = f"{file.path}/{log.name}".rstrip("/")[:1000]
+        row = ImportFile(import_run=import_run, path=named, stored=file.stored, size=file.size)
+        if named not in done:
+            into = row if log.name else file
+            import_file(import_run.team, into, log.read, count, if_changed)
+    if log is None:
+        raise importers.NotALog("The archive has no files. Choose another one.")
+    if file.state == ImportFile.State.WAITING:
+        file.delete()
 
 
 def _refuse(file: ImportFile, error: Exception) -> None:
@@ -166,11 +175,13 @@ def _stored(
     are not. Raises NotALog for an export that does not fit together."""
     if log.rows is None:
         return (append_log(team, log, one, count, if_changed) for one in log.sessions)
+    names = [line.get("external_id") for _, line in log.rows if line["is"] == "session"]
+    open_named(team, [*names, *(f"{COPY}{name}"[:300] for name in names)])
     restored = restore(team, log.rows, trusted=trusted)
     try:
         for session in restored.sessions:
             if not session.measured:
-                _measure_restored(session)
+                measure_restored(session)
     except Exception as error:  # of any kind: values need not be such as we write
         Session.objects.filter(pk__in=restored.new).delete()
         said = "No figures can be computed from the export's values. Export it again."
@@ -184,7 +195,8 @@ def _stored(
     ]
 
 
-def _measure_restored(session: Session) -> None:
+def measure_restored(session: Session) -> None:
+    """Compute the figures of a session whose rows were restored."""
     changed = session.changed
     measure(session)
     outdate(session)
@@ -212,6 +224,8 @@ def _report(file: ImportFile, log: records.Log, created: bool) -> None:
     file.problems = log.problems
     if created:
         file.state = ImportFile.State.NEW
+    elif not file.messages:
+        file.state = ImportFile.State.EMPTY
     else:
         file.state = ImportFile.State.GROWN if file.new_messages else ImportFile.State.KNOWN
 
@@ -221,22 +235,21 @@ def _keep_skipped(team: Team, file: ImportFile, skipped: list[records.Skipped]) 
     grouped: dict[tuple[str, str], list[records.Skipped]] = defaultdict(list)
     for record in skipped:
         grouped[record.type[:120], record.reason].append(record)
+    masks = incoming(team.pk)
     rows, blobs = [], {}
     for (type_, reason), group in grouped.items():
         kept = group[:KEPT_PER_TYPE] if reason != "not context" else []
         lines = []
         for record in kept:
-            sha = sha256(record.raw)
-            blobs[sha] = record.raw
+            raw = record.raw if masks is None else masks.now.raw(record.raw)
+            sha = sha256(raw)
+            blobs[sha] = raw
             lines.append([record.line, sha])
         rows.append(
             SkippedRecord(file=file, type=type_, reason=reason, count=len(group), lines=lines)
         )
     known = set(Blob.objects.filter(team=team, sha__in=list(blobs)).values_list("sha", flat=True))
-    Blob.objects.bulk_create(
-        [Blob.of(team.pk, raw, sha) for sha, raw in blobs.items() if sha not in known],
-        ignore_conflicts=True,
-    )
+    keep(team.pk, [Blob.of(team.pk, raw, sha) for sha, raw in blobs.items() if sha not in known])
     SkippedRecord.objects.bulk_create(rows)
 
 

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import uuid
 from collections.abc import Iterable, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any, Protocol
 
-from django.conf import settings
 from django.db import transaction
 
 from sessions.actions.accounts import audit
@@ -20,6 +16,7 @@ from sessions.actions.jobs import jobs
 from sessions.actions.jobs.attempts import JobOutcome, PermanentFailure, Running
 from sessions.actions.jobs.jobs import enqueue
 from sessions.models import Import, ImportFile, Job, Team
+from sessions.models.record import objects
 
 KIND = "import"
 FILES_AT_ONCE = 100
@@ -66,14 +63,17 @@ def begin_upload(
 ) -> Import:
     """Store the files and queue their import; on return they survive a crash.
 
-    Names are data only: on disk the files are numbered in a folder per upload. Without an actor it
-    is an exporter's, which sends every few seconds: the audit log has no entry, and what brought
-    nothing new leaves no rows.
+    Names are data only: the objects are numbered per upload. Without an actor it is an exporter's,
+    which sends every few seconds: the audit log has no entry, and what brought nothing new leaves
+    no rows. Raises ObjectsAway.
     """
-    folder = settings.DATA_DIR / "uploads" / uuid.uuid4().hex
-    folder.mkdir(parents=True, mode=0o700)
+    upload = f"{objects.UPLOADS}{uuid.uuid4().hex}"
+    places = [f"{upload}-{number}" for number in range(len(files))]
     try:
-        kept = [_keep(file, folder / str(number)) for number, file in enumerate(files)]
+        kept = [
+            (_name(file.name), place, objects.put_chunks(place, file.chunks()))
+            for file, place in zip(files, places, strict=True)
+        ]
         with transaction.atomic():
             import_run = begin_import(team, kept, job=None)
             named, choice = str(import_run.pk), str(if_changed)
@@ -85,19 +85,8 @@ def begin_upload(
                 audit.note(team, actor, "import.asked", named, files=len(kept), if_changed=choice)
         return import_run
     except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
+        objects.remove(places)
         raise
-
-
-def _keep(file: Uploaded, path: Path) -> tuple[str, str, int]:
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(handle, "wb") as out:
-        for chunk in file.chunks():
-            out.write(chunk)
-        out.flush()
-        os.fsync(out.fileno())
-        size = out.tell()
-    return _name(file.name), str(path), size
 
 
 def _name(name: str | None) -> str:
@@ -122,7 +111,7 @@ def run(running: Running) -> JobOutcome | None:
     run_import(import_run, counted, progress, if_changed)
     if running.payload.get("exported"):
         states = set(import_run.files.values_list("state", flat=True))
-        if states <= {ImportFile.State.KNOWN}:
+        if states <= {ImportFile.State.KNOWN, ImportFile.State.EMPTY}:
             _let_go(import_run.files.all())
             with transaction.atomic():
                 import_run.delete()
@@ -159,7 +148,4 @@ def _end(import_run: Import) -> JobOutcome:
 
 def _let_go(files: Iterable[ImportFile]) -> None:
     """Delete the uploaded files: their content is stored or was refused."""
-    for folder in {Path(file.stored).parent for file in files if file.stored}:
-        # Paths given to the command are not ours to delete.
-        if folder.parent == settings.DATA_DIR / "uploads":
-            shutil.rmtree(folder, ignore_errors=True)
+    objects.remove(objects.uploaded(file.stored for file in files))

@@ -7,6 +7,7 @@ A request only adds to counters in memory; a thread of the server writes them ev
 from __future__ import annotations
 
 import hashlib
+import json
 import logging
 import threading
 import zlib
@@ -23,7 +24,9 @@ from django.utils import timezone
 
 from compaction.redaction.redact import redact
 from sessions import metrics
+from sessions.actions.masking.incoming import incoming
 from sessions.models import AcceptedRequests, RefusedRequest, Session, Team
+from sessions.models.masking.masking import rules_of
 
 log = logging.getLogger(__name__)
 
@@ -120,9 +123,20 @@ def storable(text: str, most: int) -> str:
     return text.replace("\x00", "").encode("utf-8", "replace").decode()[:most]
 
 
-def masked(detail: str) -> str:
+def masked(detail: str, team: UUID) -> str:
     """An answer's detail as it is stored: it may quote what was sent, so secrets are masked."""
-    return redact(storable(detail, DETAIL_CHARS)).text[:DETAIL_CHARS]
+    return redact(storable(detail, DETAIL_CHARS), rules_of(team)).text[:DETAIL_CHARS]
+
+
+def _body(body: bytes, team: UUID) -> bytes:
+    """A body as it is stored: masked if the team masks what comes in."""
+    masks = incoming(team)
+    if not body or masks is None:
+        return body
+    try:
+        return json.dumps(masks.now.value(json.loads(body))).encode()
+    except (ValueError, RecursionError):
+        return masks.now.raw(body)
 
 
 def digest_of(body: bytes) -> str:
@@ -167,7 +181,8 @@ def flush() -> None:
 
 def _write_accepted(accepted: dict[ArrivalKey, ArrivalCounts]) -> None:
     ids = _session_ids(accepted)
-    for which, counts in accepted.items():
+    # In one order, or two servers that write the same rows lock against each other.
+    for which, counts in sorted(accepted.items(), key=lambda item: str(item[0])):
         session = ids.get((which.team, which.session))
         if session is None:  # deleted since
             continue
@@ -208,9 +223,9 @@ def _write_refused(which: RefusalKey, one: WaitingRefusal) -> None:
         return
     RefusedRequest.objects.create(
         **columns,
-        detail=masked(one.detail),
+        detail=masked(one.detail, which.team),
         bytes=one.size,
-        body=zlib.compress(one.body) if one.body else b"",
+        body=zlib.compress(_body(one.body, which.team)) if one.body else b"",
         kept=one.kept,
         times=one.times,
         first=one.first,

@@ -10,6 +10,7 @@ from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
 from sessions import live
+from sessions.actions.jobs import leases
 from sessions.actions.jobs.statements import ASKED, BY_ID, CLAIM, REMOVE, UNFINISHED
 from sessions.actions.jobs.wakes import heard, wake
 from sessions.log_context import ids
@@ -21,6 +22,9 @@ REQUEST = "request"
 """Where a job's payload says which request asked for it."""
 # Delay before the sweeper looks at a new job; the regular wake-up usually arrives first.
 WAKE_AGAIN = timedelta(seconds=10)
+# No job is asked for later than this: one that seems to be was written before the clock was set
+# back.
+LONGEST_PAUSE = timedelta(minutes=45)
 # Wake-ups sent per sweep; more would only queue up at the same few workers.
 WAKES_PER_SWEEP = 20
 # After a job failed at all its attempts, its session is left alone so long: what fails thrice
@@ -96,10 +100,10 @@ def ask_once(
 
 
 def claim(job_id: uuid.UUID) -> Job | None:
-    """Claim a queued job, or one whose lease expired, for one attempt. Returns None if another
+    """Claim a queued job, or one whose lease ended, for one attempt. Returns None if another
     worker has it, it has ended, or no attempt is left (the job then fails here).
 
-    A lease expires when a server or worker dies, which says nothing about the job: that attempt
+    A lease ends after a server or worker died, which says nothing about the job: that attempt
     does not count. After JOB_LOSSES of them the job fails all the same, because every job ends.
     """
     now = timezone.now()
@@ -107,7 +111,7 @@ def claim(job_id: uuid.UUID) -> Job | None:
     # One statement, so that a duplicate message runs only once.
     if CLAIM.run(
         job=job_id,
-        now=now,
+        ended=leases.ENDED,
         most_attempts=settings.JOB_ATTEMPTS,
         most_losses=settings.JOB_LOSSES,
         token=token,
@@ -116,7 +120,7 @@ def claim(job_id: uuid.UUID) -> Job | None:
         done_units=0,
     ):
         return _announce(job_id)
-    lost = Job.objects.filter(id=job_id, state=Job.State.RUNNING, lease_until__lt=now)
+    lost = Job.objects.filter(id=job_id, state=Job.State.RUNNING, lease_until=leases.ENDED)
     _end(
         lost.filter(losses__gte=settings.JOB_LOSSES),
         job_id,
@@ -127,7 +131,7 @@ def claim(job_id: uuid.UUID) -> Job | None:
 
 
 def renew(job_id: uuid.UUID, token: uuid.UUID) -> None:
-    """Extend the lease by JOB_LEASE_SECONDS."""
+    """Renew the lease: any other value than before keeps it."""
     until = timezone.now() + timedelta(seconds=settings.JOB_LEASE_SECONDS)
     _held(job_id, token).update(lease_until=until)
 
@@ -232,11 +236,13 @@ def retry(job: Job) -> bool:
 def sweep() -> int:
     """Wake workers for stuck jobs: after a lost message, a dead worker, or a pause between
     attempts. Returns the number woken."""
+    leases.end_abandoned()
     now = timezone.now()
     waiting = Q(state=Job.State.QUEUED)
-    dead = Q(state=Job.State.RUNNING, lease_until__lt=now)
+    dead = Q(state=Job.State.RUNNING, lease_until=leases.ENDED)
+    due = Q(wake_after__lte=now) | Q(wake_after__gt=now + LONGEST_PAUSE)
     found = list(
-        Job.objects.filter(waiting | dead, wake_after__lte=now)
+        Job.objects.filter(waiting | dead, due)
         .order_by("created")
         .values_list("id", "kind")[:WAKES_PER_SWEEP]
     )
@@ -253,7 +259,7 @@ def requeue_all() -> None:
     left by a dead process."""
     now = timezone.now()
     running = Job.objects.filter(state=Job.State.RUNNING)
-    running.update(lease_until=now - timedelta(seconds=1), wake_after=now)
+    running.update(lease_until=leases.ENDED, wake_after=now)
     Job.objects.filter(state=Job.State.QUEUED).update(wake_after=now)
 
 

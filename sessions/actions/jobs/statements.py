@@ -41,7 +41,7 @@ CLAIM = Update(
             Q(state=Job.State.QUEUED, attempts__lt=given_int("most_attempts"))
             | Q(
                 state=Job.State.RUNNING,
-                lease_until__lt=given_time("now"),
+                lease_until=given_time("ended"),
                 losses__lt=given_int("most_losses"),
             ),
             id=given_uuid("job"),

@@ -150,7 +150,12 @@ class DraftFigures:
 def _key_of(session: Session) -> Key:
     """A session and its state."""
     runs = session.runs.filter(origin=Run.Origin.RECORDED)
-    return session.pk, state_of(session, runs.values_list("head", flat=True).first() or 0)
+    return _key(session, runs.values_list("head", flat=True).first() or 0)
+
+
+def _key(session: Session, head: int) -> Key:
+    # Its figures stay when its content is erased, but what is in memory of it is not shown.
+    return session.pk, f"{state_of(session, head)} {session.content_erased}"
 
 
 class _Trial:
@@ -164,7 +169,7 @@ class _Trial:
         recorded = Run.objects.filter(session__in=rows, origin=Run.Origin.RECORDED)
         heads = dict(recorded.values_list("session", "head"))
         ordered = [rows[pk] for pk in map(UUID, asked["sessions"]) if pk in rows]
-        self.sessions = {(one.pk, state_of(one, heads.get(one.pk, 0))): one for one in ordered}
+        self.sessions = {_key(one, heads.get(one.pk, 0)): one for one in ordered}
         self.good: list[Key] = []
         self.problems: list[Key] = []
 

@@ -21,6 +21,7 @@ from compaction.simulation.defined import Defined, defined
 from compaction.simulation.recording import Recording, peak_of
 from compaction.simulation.run import CacheRun, simulate_cache
 from compaction.simulation.simulate import Run as RunValue
+from sessions.actions.archives.unpack import open_all
 from sessions.actions.record.measure import least_gap
 from sessions.models import Session
 from sessions.models.record.lived import recorded_run
@@ -40,6 +41,7 @@ NOT_COMPACTIONS = ("clear", "rewind", "setup")
 def recording_of(session: Session) -> Recording:
     """Read a stored session completely, counted as its usage shows. Raises MissingBlob,
     DamagedBlob."""
+    open_all([session])
     learned = session.learned_ratio
     if learned is not None:
         session = copy(session)

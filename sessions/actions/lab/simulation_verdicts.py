@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 from sessions.actions.web.verdicts import EventVerdict, Tone, counted
 from sessions.figures import change, finely, money, tokens
+from sessions.models.dashboard.savings import FEWER
 from sessions.models.lab.charged_sums import charged_cost
 
 Sums = Mapping[str, Any]
@@ -121,6 +122,9 @@ def _judged(found: Difference) -> tuple[Tone, str]:
         return ("bad" if worse else "good"), f"{'Worse' if worse else 'Better'}: {found.text}."
     if found.charged is None:
         return "neutral", f"Undecided: {found.text}."
+    if abs(found.recall or 0) > FEWER:
+        said = "Cheaper, but keeps less" if cost == "better" else "Keeps more, but costs more"
+        return "neutral", f"{said}: {found.text}."
     return ("good" if cost == "better" else "bad"), f"{cost.capitalize()}: {found.text}."
 
 
@@ -140,7 +144,7 @@ def _amounts(found: Difference, draft: Sums, other: Sums, through: int) -> str:
     if found.recall is None:
         return f"{said}."
     recall = f"{finely(draft['in_context'])} instead of {finely(other['in_context'])}"
-    return f"{said}; needs in context {recall}."
+    return f"{said}; recall {recall}."
 
 
 def sessions_of(through: int, priced: int) -> str:
@@ -154,7 +158,7 @@ def _edits(draft: Sums, other: Sums) -> str:
     change = _minus(draft.get("edits_feasible"), other.get("edits_feasible"))
     if change is None or abs(change) < SMALLEST:
         return ""
-    return f"Edits feasible {_points(change)}."
+    return f"Edits whose old text is in context: {_points(change)}."
 
 
 def _side(change: float | None, better: Literal[1, -1]) -> Side:

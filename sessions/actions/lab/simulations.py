@@ -113,7 +113,8 @@ def simulation_job(running: Running) -> JobOutcome:
         running.progress(number, total, "sessions")
         session = Session.objects.for_team(running.team).filter(pk=name).first()
         if session is not None and session.pk not in done:
-            _write(list(_results(running, simulation, session, policies, (number, total))))
+            made = list(_results(running, simulation, session, policies, (number, total)))
+            _write(session, made)
     running.progress(total, total, "sessions")
     bad = simulation.results.exclude(problem="").values("session")
     good = simulation.results.filter(version=None).exclude(session__in=bad).count()
@@ -136,8 +137,12 @@ def _policies(simulation: Simulation) -> dict[int, Policy]:
     return found
 
 
-def _write(results: Iterable[SimulationResult]) -> None:
+def _write(session: Session, results: Sequence[SimulationResult]) -> None:
     with transaction.atomic():
+        locked = Session.objects.select_for_update(of=("self",)).get(pk=session.pk)
+        if locked.erasing is not None or locked.content_erased is not None:  # meanwhile
+            for result in results:
+                result.worst = []
         SimulationResult.objects.bulk_create(results, ignore_conflicts=True)
 
 

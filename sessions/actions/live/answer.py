@@ -38,16 +38,23 @@ def standing_of(session: Session) -> ContextFill:
 def budget_for(session: Session) -> ContextLimits:
     """The budget of a session's context; without a policy only the window limits it."""
     window = session.window_taken
-    version = session.policy_version
-    if version is None:
+    policy = policy_of(session)
+    if policy is None:
         return ContextLimits(window)
     used = session.used_tokens or 0
     counted = session.counted_tokens if session.counted_tokens is not None else used
     beside = used - counted + session.hidden_tokens
+    return budget_of(policy, window, beside)
+
+
+def policy_of(session: Session) -> Policy | None:
+    """The policy of a session; None without one, or if it cannot be read."""
+    if session.policy_version is None:
+        return None
     try:
-        return budget_of(_policy_of(json.dumps(session.policy_document)), window, beside)
+        return _policy_of(json.dumps(session.policy_document))
     except InvalidPolicy:  # from another release; pages with many sessions must not fail
-        return ContextLimits(window)
+        return None
 
 
 @lru_cache(maxsize=256)

@@ -38,7 +38,7 @@ class Facts:
     it never change.
 
     `opened`: whether it has an opening. `shared`: whether it received shares. `tooled`: whether it
-    has a tool graph. `budgeted`: whether its team has budgets.
+    has a tool graph. `budgeted`: whether its team has budgets. `pinned`: whether it has pins.
     """
 
     steps: int = 0
@@ -48,6 +48,7 @@ class Facts:
     shared: bool = field(default=True, compare=False)
     tooled: bool = field(default=True, compare=False)
     budgeted: bool = field(default=True, compare=False)
+    pinned: bool = field(default=True, compare=False)
 
     @classmethod
     def of(cls, session: Session) -> Facts:
@@ -67,6 +68,7 @@ _FACTS = Statement(
         Exists(Delivery.objects.filter(**_OF_SESSION)),
         Exists(ToolGraph.objects.filter(**_OF_SESSION)),
         Exists(Budget.objects.filter(team=OuterRef("session__team"))),
+        Exists(Pin.objects.filter(**_OF_SESSION)),
     )
 )
 
@@ -96,8 +98,8 @@ class NewRecords:
         """Read the records between a fold and the facts."""
         blocks: list[Block] = []
         if facts.blocks > fold.taken:
-            stored = blocks_of(session, with_text=True, start=fold.taken, end=facts.blocks)
-            blocks = list(stored)
+            between = {"start": fold.taken, "end": facts.blocks}
+            blocks = list(blocks_of(session, with_text=True, wires=fold.wires, **between))
         summaries = any(block.kind == "summary" for block in blocks)
         left_out = summaries_of_log(session) if summaries else set()
         recorded: list[tuple[int, int]] = []
@@ -105,7 +107,7 @@ class NewRecords:
         compactions: dict[int, edits.Trigger] = {}
         if facts.recorded > fold.recorded:
             recorded, gone, compactions = _taken_back(session, fold.recorded, facts.recorded)
-        pins = _PINS.column(session=session.pk)
+        pins = _PINS.column(session=session.pk) if facts.pinned else []
         return cls(
             blocks,
             {block.position for block in blocks if block.message in left_out},

@@ -6,7 +6,8 @@ from __future__ import annotations
 import hashlib
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -17,12 +18,14 @@ from compaction import tokens
 from compaction.context.blocks import Block
 from compaction.proposals.plan import FileText, Span, Wish
 from compaction.redaction.redact import mask_span
+from compaction.redaction.team_rules import TeamRule, masked_by
 from compaction.summaries import images
-from compaction.topic.topic import Topic
+from compaction.topic.topic import Round, Topic
 from sessions import topic_judge
 from sessions.actions.memory import boards
 from sessions.models import Artefact, Blob, Session
-from sessions.models.record.blobs import sha256
+from sessions.models.masking.masking import rules_of
+from sessions.models.record.blobs import keep, sha256
 from sessions.models.record.values import contents
 from sessions.summarizers import Extractive, Summarizer, chosen
 from sessions.topic_judge import NEW, SAME, Judge
@@ -137,7 +140,7 @@ def make(session: Session, wanted: Wish) -> Artefact:
         # The judge selected when it was requested; after a change of settings, the current one.
         judge = topic_judge.chosen() or topic_judge.Embedded()
         kind, maker = Artefact.Kind.TOPIC, judge.name
-        write = partial(_judgement, judge, wanted)
+        write = partial(_judgement, judge, session, wanted)
     else:
         summarizer = chosen()
         kind, maker = Artefact.Kind.SUMMARY, summarizer.name
@@ -156,7 +159,7 @@ def _summary(summarizer: Summarizer, session: Session, span: Span) -> tuple[Arte
     # Not part of the digest: a board that grew meanwhile must not cause another summary.
     span = replace(span, board=span.board or _board(session))
     # First of all, so that the summarizer never sees the secrets.
-    span, masked = mask_span(span)
+    span, masked = mask_span(span, rules_of(session.team_id))
     span, pictures = images.take_out(span)
     made = summarizer.summarize(span, lambda text: session.scaled(tokens.count(text)))
     row = Artefact(
@@ -171,17 +174,28 @@ def _summary(summarizer: Summarizer, session: Session, span: Span) -> tuple[Arte
     return row, images.put_back(made.text, pictures)
 
 
-def _judgement(judge: Judge, topic: Topic) -> tuple[Artefact, str]:
-    made = judge.judge(topic)
+def _judgement(judge: Judge, session: Session, topic: Topic) -> tuple[Artefact, str]:
+    masked: Counter[str] = Counter()
+    made = judge.judge(_by_rules(topic, rules_of(session.team_id), masked))
     row = Artefact(
         maker=made.maker,
         model=made.model,
         note=made.note[:400],
         usage=dict(made.usage),
         cost_microusd=made.cost_microusd,
-        masked=dict(made.masked),
+        masked=dict(masked + Counter(made.masked)),
     )
     return row, NEW if made.new else SAME
+
+
+def _by_rules(topic: Topic, rules: Sequence[TeamRule], counts: Counter[str]) -> Topic:
+    """A topic masked by the team's rules; a judge masks it by all others."""
+
+    def clean(text: str) -> str:
+        return masked_by(rules, text, counts)
+
+    rounds = tuple(Round(clean(one.said), clean(one.answered)) for one in topic.rounds)
+    return Topic(rounds, clean(topic.message))
 
 
 def _board(session: Session) -> str:
@@ -211,5 +225,5 @@ def _store(row: Artefact, text: str) -> None:
     row.sha = sha256(data)
     with transaction.atomic():
         blob = Blob.of(row.session.team_id, data, row.sha)
-        Blob.objects.bulk_create([blob], ignore_conflicts=True)
+        keep(blob.team_id, [blob])
         Artefact.objects.bulk_create([row], ignore_conflicts=True)

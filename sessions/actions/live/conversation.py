@@ -9,6 +9,7 @@ from typing import Any
 
 from compaction import tokens
 from compaction.context.blocks import FileRef
+from sessions.actions.masking.incoming import incoming as incoming_masks
 from sessions.actions.record.known import KnownMessages, by_key, by_prefix, standing_history
 from sessions.actions.record.numbering import Numbering
 from sessions.actions.record.prepare import (
@@ -65,7 +66,12 @@ class Incoming:
     def __init__(self, session: Session, batch: Batch) -> None:
         self.batch = batch
         self.stored = session.message_count
-        preparation = Preparation(tokens.counted, _calls_before(session, batch), live=True)
+        preparation = Preparation(
+            tokens.counted,
+            _calls_before(session, batch),
+            live=True,
+            masks=incoming_masks(session.team_id),
+        )
         self.tools = _one(preparation, batch.tools and [{"type": "tools", "tools": batch.tools}])
         self.system = _one(preparation, batch.system)
         self.messages = preparation.messages(batch.records)
@@ -86,7 +92,7 @@ def prepare(session: Session, fold: Mapping[str, Any], batch: Batch) -> Incoming
     new = [one for index, one in incoming.messages.items() if index not in known.stored]
     for name, prepared in incoming.setups:
         standing = {digest for _, digest in memory.standing(name)}
-        new += [message for message in prepared if message.digest not in standing]
+        new += [message for message in prepared if not any(map(message.has_digest, standing))]
     for message in new:
         message.prepare()
     return incoming
@@ -184,7 +190,7 @@ def _set_up(new: Numbering, memory: Memory, name: str, prepared: Sequence[Prepar
     """Replace a setup by the batch's: different messages leave, new ones are added."""
     standing = memory.standing(name)
     pairs = zip(standing, prepared, strict=False)
-    same = sum(1 for _ in takewhile(lambda pair: pair[0][1] == pair[1].digest, pairs))
+    same = sum(1 for _ in takewhile(lambda pair: pair[1].has_digest(pair[0][1]), pairs))
     new.known += same if name == "lead" else 0
     gone = {seq for seq, _ in standing[same:]}
     # Tools added where there were none change the beginning of the prompt, too.
@@ -216,7 +222,8 @@ def known_of(session: Session, memory: Memory, incoming: Incoming) -> KnownMessa
         return keyed
     stored = standing_history(session, keyed=True, beside=memory.beside)
     rest = {index: one for index, one in incoming.messages.items() if index >= incoming.lead}
-    resent = resent_replies(session, rest.values(), stored)
+    setup = [*incoming.system, *(incoming.messages[index] for index in range(incoming.lead))]
+    resent = resent_replies(session, rest.values(), stored, setup)
     known = by_prefix(KnownMessages(taken=keyed.taken, is_history=True), rest, stored, resent)
     known.shared = len(known.stored)
     if known.diverges_at is None and _goes_back(memory, incoming):
@@ -230,34 +237,40 @@ def _goes_back(memory: Memory, incoming: Incoming) -> bool:
     Without an explicit flag, the batch may also be an old one sent again: require at least two
     messages, all equal to the beginning of the conversation, and at least one without a key.
     """
-    digests = [one.digest for one in incoming.messages.values()]
-    if len(digests) == incoming.lead:
+    sent = list(incoming.messages.values())
+    if len(sent) == incoming.lead:
         return False
     if incoming.batch.history:
         return True
-    lead = digests[: incoming.lead]
-    keys = [one.record.key for one in incoming.messages.values()]
+    lead = sent[: incoming.lead]
+    keys = [one.record.key for one in sent]
     return (
-        len(digests) >= HEAD
-        and lead in ([], [digest for _, digest in memory.standing("lead")])
+        len(sent) >= HEAD
+        and (not lead or _are(lead, [digest for _, digest in memory.standing("lead")]))
         and None in keys
+    )
+
+
+def _are(sent: Sequence[PreparedMessage], digests: Sequence[str]) -> bool:
+    return len(sent) == len(digests) and all(
+        message.has_digest(digest) for message, digest in zip(sent, digests, strict=True)
     )
 
 
 def _is_whole_history(memory: Memory, incoming: Incoming) -> bool:
     """Whether a batch begins like the stored conversation, for long enough to exclude
     coincidence."""
-    digests = [one.digest for one in incoming.messages.values()]
-    lead, rest = digests[: incoming.lead], digests[incoming.lead :]
+    sent = list(incoming.messages.values())
+    lead, rest = sent[: incoming.lead], sent[incoming.lead :]
     stored_lead = [digest for _, digest in memory.standing("lead")]
     pairs = zip(memory.head, rest, strict=False)
-    shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+    shared = sum(1 for _ in takewhile(lambda pair: pair[1].has_digest(pair[0]), pairs))
     stored = len(stored_lead) + len(memory.head)
-    if not stored or (len(digests) < 2 and stored > 1):
+    if not stored or (len(sent) < 2 and stored > 1):
         return False
     if lead and stored_lead:
         # The system prompt may have changed; the first message after it decides.
-        return shared >= 1 if memory.head else lead[: len(stored_lead)] == stored_lead
+        return shared >= 1 if memory.head else _are(lead[: len(stored_lead)], stored_lead)
     return shared >= min(HEAD, stored)
 
 
@@ -268,5 +281,6 @@ def _shifted(known: KnownMessages, by: int) -> KnownMessages:
         stored={index - by: one for index, one in known.stored.items() if index >= by},
         diverges_at=None if at is None else at - by,
         gone=known.gone,
+        left=known.left,
         taken=known.taken,
     )

@@ -70,8 +70,6 @@ def deliver(
     is the time of messages without one; `notes` precede our own. Raises Unacceptable, and
     AnotherRequest for a reused key.
     """
-    if known := _answered(session, once):
-        return known
     now = now if now is not None else time.time_ns() // 1_000_000
     answers = [one for one in batch.messages if one.role == "assistant" and one.at is None][-1:]
     for message in batch.messages:

@@ -19,6 +19,7 @@ from compaction import tokens
 from compaction.cache.economy import Rates, TTLSetting, granted, session_rates
 from compaction.cache.simulator import TTL
 from compaction.context.blocks import Block
+from compaction.context.wire import WireBlock
 from compaction.fold.fold import State, start
 from compaction.policies.policy import Policy, from_dict
 from compaction.prices.binding import binds_thinking
@@ -31,6 +32,8 @@ from sessions.actions.live.stopwatch import Stopwatch
 from sessions.actions.memory import boards
 from sessions.models import Run, Session
 from sessions.models.record.model_calls import asked_of
+from sessions.models.web.shown import as_stored
+from sessions.models.web.statements import Statement, given_uuid
 
 T = TypeVar("T")
 
@@ -68,8 +71,9 @@ class Fold:
     """A managed run as a state, with its unstored changes; use only under its lock.
 
     `taken` counts processed originals, including excluded ones. `recorded` is the newest revision
-    of the recorded run that was processed, `late` originals that arrived after their birth. `asked`
-    is the TTL that the client asks for; `holders` counts users and waiters.
+    of the recorded run that was processed, `late` originals that arrived after their birth, `wires`
+    the wire form of those that were new. `asked` is the TTL that the client asks for; `holders`
+    counts users and waiters.
     """
 
     run_id: uuid.UUID
@@ -80,6 +84,7 @@ class Fold:
     taken: int = 0
     recorded: int = 0
     late: dict[int, int] = field(default_factory=dict)
+    wires: dict[str, WireBlock] = field(default_factory=dict)
     left_out: list[int] = field(default_factory=list)
     unscaled: dict[str, int] = field(default_factory=dict)
     stopwatch: Stopwatch = field(default_factory=Stopwatch)
@@ -120,7 +125,7 @@ class Fold:
             self.taken = run.taken
         self.run, self.stamp, self.stopwatch = run, stamp, Stopwatch()
         self.recorded = run.fold.get("recorded", 0)
-        self.late, self.left_out, self.unscaled = {}, [], {}
+        self.late, self.left_out, self.unscaled, self.wires = {}, [], {}, {}
         self.state.means = self._means(session, self.state.policy)
 
     def _begin(self, session: Session, run: Run) -> None:
@@ -199,8 +204,9 @@ _guard = threading.Lock()
 
 
 def serving(session: Session) -> Run | None:
-    """The managed run of a session, created on demand; None without a policy."""
-    found = Run.of(session, Run.Origin.MANAGED)
+    """The managed run of a session, created on demand; None without a policy. Its other columns are
+    read with its fold."""
+    found: Run | None = _SERVING.first(session=session.pk)
     if found is not None or session.policy_version_id is None:
         return found
     try:
@@ -216,9 +222,16 @@ def serving(session: Session) -> Run | None:
         return Run.objects.get(session=session, origin=Run.Origin.MANAGED)
 
 
+_SERVING = Statement(
+    lambda: Run.objects.filter(session_id=given_uuid("session"), origin=Run.Origin.MANAGED).only(
+        "pk"
+    )
+)
+
+
 def with_fold(session: Session, run: Run, work: Callable[[Fold], T]) -> T:
-    """Run some work on the up-to-date fold of a managed run; retry after lost races."""
-    with metrics.FOLD_SECONDS.time():
+    """Run some work on the fresh fold of a run, kept as stored; retry after lost races."""
+    with metrics.FOLD_SECONDS.time(), as_stored():
         for _ in range(PATIENCE):
             try:
                 with _opened(session, run) as fold:

@@ -1,10 +1,12 @@
-"""What comes next in live sessions: when the context reaches its limit, and spending per minute."""
+"""What comes next in live sessions: the next offload, when the context reaches its limit, and
+spending per minute."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
+from statistics import median_low
 from typing import Literal
 from uuid import UUID
 
@@ -19,13 +21,13 @@ from compaction.budget.growth import (
     rate_of,
     steps_until,
 )
-from compaction.policies.policy import from_dict
+from compaction.budget.offloads import NextOffload, next_offload
 from compaction.simulation.at_risk import Leaving, leaving
-from sessions.actions.live.answer import budget_for
+from sessions.actions.live.answer import budget_for, policy_of
 from sessions.actions.web.apart import call_apart
 from sessions.figures import money, tokens
 from sessions.models import Session
-from sessions.models.live.recent import RecentCalls, recent_calls
+from sessions.models.live.recent import RecentCalls, recent_calls, recent_offloads
 from sessions.models.record.values import recorded_session
 
 MOST_STEPS, SECONDS = 3_000, 10.0
@@ -37,25 +39,41 @@ IDLE = timedelta(minutes=2)
 @dataclass(frozen=True, slots=True)
 class LiveForecast:
     """The next steps of a session: `at` says what happens at the limit; None where nothing can be
-    said."""
+    said. `offload` is what the policy does before, and `level` the tokens of the context at which
+    it mostly did so lately."""
 
     at: Literal["policy", "window"]
     next: LimitForecast | None
     rate: UseRate | None
     unknown: str = ""
     """Why nothing can be said of the next steps."""
+    offload: NextOffload | None = None
+    level: int | None = None
 
     @property
     def sentence(self) -> str:
-        """What comes next in one sentence; empty if nothing can be said."""
+        """What comes next: the next offload, then the limit; empty if nothing can be said."""
+        offload = self.offload.sentence if self.offload else ""
+        return " ".join(filter(None, (offload, self._limit)))
+
+    @property
+    def until(self) -> tuple[str, int] | None:
+        """How far facts at risk are looked for: what happens then, and in how many steps. The limit
+        if it is within reach, else the next offload; None if neither is known."""
+        if self.at == "policy" and self.next is not None and not self.next.far:
+            return "compaction", max(self.next.steps, self.offload.steps if self.offload else 0)
+        return ("next offload", self.offload.steps) if self.offload else None
+
+    @property
+    def _limit(self) -> str:
         if self.next is None:
             return ""
         what = "Compaction" if self.at == "policy" else "The context is full"
         if not self.next.steps:
             return f"{what} at the next call."
         if self.next.far:
-            first = "No compaction" if self.at == "policy" else "The context is not full"
-            return f"{first} within {FARTHEST} steps at this rate."
+            first = "Compaction" if self.at == "policy" else "A full context"
+            return f"{first} is more than {FARTHEST} steps away at this growth."
         steps = f"{self.next.steps} step{'' if self.next.steps == 1 else 's'}"
         return f"{what} in about {steps}."
 
@@ -71,7 +89,8 @@ class LiveForecast:
 
     @property
     def per_minute(self) -> str:
-        """Tokens and dollars per minute; empty if unknown."""
+        """Tokens and dollars per minute; empty if unknown. Each call sends its whole context again,
+        so that the tokens are mostly cache reads."""
         if self.rate is None:
             return ""
         used = f"{tokens(round(self.rate.tokens))} tokens/min"
@@ -81,9 +100,13 @@ class LiveForecast:
 
 
 def forecasts(sessions: Sequence[Session]) -> dict[UUID, LiveForecast]:
-    """Forecasts of sessions, from their newest calls; two queries for all."""
-    recent = recent_calls(sessions)
-    return {session.pk: _forecast(session, recent[session.pk]) for session in sessions}
+    """Forecasts of sessions, from their newest calls and revisions; three queries for all."""
+    recent, offloads = recent_calls(sessions), recent_offloads(sessions)
+    return {
+        session.pk: _with_offload(_forecast(session, recent[session.pk]), session, past)
+        for session in sessions
+        for past in (offloads[session.pk],)
+    }
 
 
 def forecast(session: Session) -> LiveForecast:
@@ -92,25 +115,36 @@ def forecast(session: Session) -> LiveForecast:
 
 
 class NothingToForecast(ValueError):
-    """The session has no policy with a limit, does not grow, or has too many steps."""
+    """No policy edits its context, it does not grow, or it has too many steps."""
 
 
-def facts_at_risk(session: Session) -> Leaving | None:
-    """What the policy takes out of the context until the limit is reached: simulated in a process
-    apart. Raises NothingToForecast, NotInTime, FailedApart, MissingBlob, DamagedBlob.
+def facts_at_risk(session: Session, found: LiveForecast) -> Leaving | None:
+    """What the policy takes out of the context until then (`LiveForecast.until`): simulated in a
+    process apart. Raises NothingToForecast, NotInTime, FailedApart, MissingBlob, DamagedBlob.
     """
-    found, document = forecast(session), session.policy_document
-    if document is None or found.at != "policy":
+    policy = policy_of(session)
+    if policy is None or (found.at != "policy" and found.offload is None):
         raise NothingToForecast("No policy edits this session's context at a limit.")
-    if found.next is None or found.next.far:
+    if found.until is None:
         raise NothingToForecast("The context does not grow, or its limit is far away.")
     if session.step_count > MOST_STEPS:
         raise NothingToForecast(f"More than {MOST_STEPS:,} steps are too many to simulate here.")
     value = recorded_session(session, window=session.window_taken)
-    steps, growth = found.next.steps + 1, found.next.growth
+    steps, growth = found.until[1] + 1, found.next.growth if found.next else 0
     return call_apart(
-        "forecast", SECONDS, leaving, value, from_dict(document), steps, growth, session.token_ratio
+        "forecast", SECONDS, leaving, value, policy, steps, growth, session.token_ratio
     )
+
+
+def _with_offload(
+    found: LiveForecast, session: Session, past: Sequence[tuple[int, int | None]]
+) -> LiveForecast:
+    policy = policy_of(session)
+    if policy is None or not session.live:
+        return found
+    following = next_offload(policy, [step for step, _ in past], session.step_count + 1)
+    sizes = [size for _, size in past if size is not None]
+    return replace(found, offload=following, level=median_low(sizes) if sizes else None)
 
 
 def _forecast(session: Session, recent: RecentCalls) -> LiveForecast:

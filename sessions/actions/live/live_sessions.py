@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from django.db import transaction
@@ -12,6 +12,7 @@ from compaction.prices import prices
 from sessions.actions.budgets.budgets import begin_task
 from sessions.actions.live import tend
 from sessions.actions.live.requests.on_request import request_compaction
+from sessions.actions.masking.incoming import incoming
 from sessions.actions.policies import guardrails
 from sessions.actions.policies.first_policy import policy_for_new
 from sessions.actions.policies.overrides import (
@@ -125,6 +126,9 @@ def put_session(team: Team, external_id: str, fields: SessionFields) -> tuple[Se
     """
     if fields.parent == external_id:
         raise Unacceptable("/parent", "is the session itself")
+    if (masks := incoming(team.pk)) is not None:
+        title, metadata = masks.now.value(fields.title), masks.now.value(fields.metadata)
+        fields = replace(fields, title=title, metadata=metadata)
     with transaction.atomic():
         refuse_erased(team, external_id)
         session, created = Session.objects.select_for_update().get_or_create(

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import secrets
 import time
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 from compaction.budget.budget import ContextFill, ContextLimits, budget_of, standing
 from compaction.cache.economy import TTLSetting
 from compaction.context.blocks import Block, Ending, context_of
 from compaction.context.edits import context_at
+from compaction.context.wire import WireBlock
 from compaction.fold.fold import State
 from compaction.fold.layers import ending_then
 from compaction.fold.state import EVEN
@@ -60,7 +62,8 @@ class Plan:
     artefacts that were not ready. `ending` follows the last cache breakpoint; its recited tokens
     are included in `standing`. `knowledge` is the blob of shared knowledge in it. `tools` is the
     graph that selected its tools, `retry_of` the failed step that `step` retries, `ttl` the
-    policy's cache TTL; `tooled` and `budgeted` are False without a tool graph or budgets.
+    policy's cache TTL; `tooled` and `budgeted` are False without a tool graph or budgets. `wires`
+    is the wire form of new originals by id.
     """
 
     session: Session
@@ -78,6 +81,7 @@ class Plan:
     ttl: TTLSetting = "recorded"
     tooled: bool = True
     budgeted: bool = True
+    wires: Mapping[str, WireBlock] = field(default_factory=dict)
 
     @property
     def one_turn(self) -> bool:
@@ -135,6 +139,7 @@ def _next_plan(session: Session) -> Plan:
             ttl=fold.ttl,
             tooled=facts.tooled,
             budgeted=facts.budgeted,
+            wires=fold.wires,
         )
 
     return _read(with_fold(session, run, work))

@@ -8,8 +8,6 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
-from compaction.prices import prices
-from compaction.prices.billed import cost_of
 from sessions.actions.budgets.spending import settle, spent_before
 from sessions.actions.live import tend
 from sessions.actions.record.append import touch
@@ -18,7 +16,7 @@ from sessions.actions.record.measure import reopen
 from sessions.importers import records
 from sessions.importers.delivered.delivered import Unacceptable, call_report
 from sessions.models import ManagedContext, ModelCall, Session
-from sessions.models.record.model_calls import call_of
+from sessions.models.record.model_calls import cost_of_call
 from sessions.models.web.statements import StatementAmong, given_uuid
 
 
@@ -37,7 +35,7 @@ def report_call(session: Session, body: Any) -> ModelCall:
         call = _find(locked, record, step) or _begin(locked, record)
         before = spent_before([call])
         if update_call(call, record) or call.pk is None:
-            call.cost_microusd = _cost(call)
+            call.cost_microusd = cost_of_call(call)
             call.save()
             locked.measured = False
             touch(locked)
@@ -96,8 +94,3 @@ def _begin(session: Session, record: records.Call) -> ModelCall:
     session.step_count += 1
     step, model = session.step_count, session.model
     return ModelCall(session=session, call=record.call, step=step, model=model)
-
-
-def _cost(call: ModelCall) -> int | None:
-    nano = cost_of(call_of(call), prices.price)
-    return None if nano is None else prices.micros(nano)

@@ -12,7 +12,6 @@ from compaction.context import edits as values
 from compaction.context import wire
 from compaction.context.blocks import Block as BlockValue
 from sessions.actions.record.recorded import BATCH
-from sessions.actions.record.writing import BLOB_COLUMNS
 from sessions.models import (
     Blob,
     Block,
@@ -24,7 +23,7 @@ from sessions.models import (
     Run,
     Session,
 )
-from sessions.models.record.blobs import sha256
+from sessions.models.record.blobs import keep, sha256
 from sessions.models.web.statements import (
     Statement,
     StatementAmong,
@@ -165,9 +164,7 @@ class RunWriter:
 
     def _store_blobs(self, by_sha: dict[str, bytes]) -> None:
         team = self.session.team_id
-        blobs = [Blob.of(team, one, sha) for sha, one in by_sha.items()]
-        rows = [(stored_uuid(team), b.sha, b.size, b.packed, b.data) for b in blobs]
-        insert(Blob, BLOB_COLUMNS, rows, known=True)
+        keep(team, [Blob.of(team, one, sha) for sha, one in by_sha.items()])
 
     def _row(self, block: BlockValue, data: bytes) -> tuple[Any, ...]:
         counted = self.unscaled.get(block.text)

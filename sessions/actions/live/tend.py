@@ -8,6 +8,7 @@ from django.conf import settings
 from django.db import transaction
 
 from compaction.proposals.plan import Wish
+from sessions import live
 from sessions.actions.assessments import assess
 from sessions.actions.jobs import jobs
 from sessions.actions.jobs.attempts import PermanentFailure, Running
@@ -28,9 +29,10 @@ ROUNDS = 5
 BEHIND = 50
 """Blocks that a managed run may lag behind before it is advanced without a request."""
 
-FIRST_STEPS, PAUSES = 20, 3
-"""Steps of a session that are measured soon. Later on a job waits that many times as long, so that
-it does the work of several steps at once: most of its cost is not in what is new."""
+FIRST_STEPS, PAUSES, UNSEEN_PAUSES = 20, 3, 5
+"""Steps of a session that are measured soon. Later on a job waits that many times as long, and
+longer while no page shows the session, so that it does the work of several steps at once: most of
+its cost is not in what is new."""
 
 Handled = tuple[Facts, bool, list[str]]
 """Extent of the records, whether they are measured, and missing artefacts."""
@@ -43,8 +45,11 @@ def ask(session: Session, *, locked: bool = False, after: float = 0) -> Job:
 
 def ask_later(session: Session) -> Job:
     """Queue a tend job for what was just stored, with the session's row locked."""
-    longer = PAUSES if session.step_count > FIRST_STEPS else 1
-    return ask(session, locked=True, after=longer * settings.TEND_SECONDS)
+    pauses = 1
+    if session.step_count > FIRST_STEPS:
+        pages = f"session:{session.pk}", f"sessions:{session.team_id}"
+        pauses = PAUSES if live.may_be_shown(*pages) else UNSEEN_PAUSES
+    return ask(session, locked=True, after=pauses * settings.TEND_SECONDS)
 
 
 def tend(running: Running) -> None:

@@ -24,6 +24,7 @@ from compaction.redaction.redact import redact
 from compaction.summaries.summary import BOARD_HEAD
 from sessions.actions.accounts import audit
 from sessions.models import Board, Note, Session, Team
+from sessions.models.masking.masking import rules_of
 from sessions.models.web.statements import Statement, given_text, given_uuid
 
 _NAMED = ("project", "cwd", "repository", "repo")
@@ -173,7 +174,7 @@ def put_note(
     A task replaces the previous one. A note replaces one with the same key and kind; without a key,
     equal text is the same note. Secrets are masked.
     """
-    written = redact(plain(text).strip()).text
+    written = redact(plain(text).strip(), rules_of(session.team_id)).text
     if not written:
         raise CannotNote("/text", "is empty")
     if len(written) > LONGEST:

@@ -17,6 +17,7 @@ from compaction.redaction.redact import Masker, redact
 from sessions.actions.memory.boards import board_of, mark_stale, project_of, trim
 from sessions.actions.reviews.fact_ledgers import is_over
 from sessions.models import Block, Board, Gathering, Note, Session
+from sessions.models.masking.masking import rules_of
 from sessions.models.record.values import blocks_at, blocks_of
 from sessions.models.web.statements import (
     Statement,
@@ -164,7 +165,7 @@ def _write(session: Session, board: Board, entries: Iterable[BoardNote]) -> None
     seqs = {entry.message for entry in newest.values() if entry.message is not None}
     times = dict(session.messages.filter(seq__in=seqs).values_list("seq", "at"))
     known = {row.key: row for row in board.notes.filter(key__in=newest)}
-    masker = Masker()
+    masker = Masker(rules_of(board.team_id))
     fresh: list[Note] = []
     for key, entry in newest.items():
         row = known.get(key)
@@ -207,12 +208,17 @@ def _keep_project(session: Session, project: str, observed: Observed) -> None:
     root = project if project.startswith("/") else str(session.meta.get("cwd") or "")
     shown = {one.key: one for one in observed.shown(root)}
     known = {row.key: row for row in board.notes.filter(key__in=shown)}
+    rules = rules_of(session.team_id)
     for key, one in shown.items():
         row = known.get(key) or Note(board=board, key=key, kind="knowledge", by=Note.By.CODE)
         if row.removed:
             continue
         seen = {name: times for name, times in row.evidence.items() if name != str(session.pk)}
         row.evidence = dict([*seen.items(), (str(session.pk), one.times)][-WITNESSES:])
-        row.text, row.session, row.at = redact(one.text).text[:LONGEST], session, session.ended_at
+        row.text, row.session, row.at = (
+            redact(one.text, rules).text[:LONGEST],
+            session,
+            session.ended_at,
+        )
         row.save()
     trim(board)

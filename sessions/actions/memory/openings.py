@@ -11,6 +11,7 @@ from compaction.context.stubs import digest
 from sessions.actions.memory import boards
 from sessions.actions.memory.shares import readable
 from sessions.models import Blob, Opening, Session, Share
+from sessions.models.record.blobs import keep
 from sessions.models.record.values import contents
 from sessions.models.web.statements import Statement, given_uuid
 
@@ -81,7 +82,7 @@ def _summary(session: Session) -> str:
 
 def _store(session: Session, text: str) -> str:
     blob = Blob.of(session.team_id, text.encode("utf-8", "replace"))
-    Blob.objects.bulk_create([blob], ignore_conflicts=True)
+    keep(blob.team_id, [blob])
     return blob.sha
 
 

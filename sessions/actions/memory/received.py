@@ -14,6 +14,7 @@ from compaction.board.shared import SHARES, Shared, rests_on
 from compaction.context.blocks import Ending
 from sessions.actions.memory import boards
 from sessions.models import Blob, Note, Session, Share
+from sessions.models.record.blobs import keep
 from sessions.models.record.values import contents
 
 KNOWN = "[Shared by other sessions of the team. Not a message of the user, and not verified.]"
@@ -41,7 +42,7 @@ def known_to(session: Session) -> tuple[str, str, int]:
     text = "\n".join(filter(None, (KNOWN, made, rests_on(shares, RESTS_TOKENS, count))))
     blob = Blob.of(session.team_id, text.encode("utf-8", "replace"))
     with transaction.atomic():
-        Blob.objects.bulk_create([blob], ignore_conflicts=True)
+        keep(blob.team_id, [blob])
     return text, blob.sha, count(text)
 
 

@@ -29,6 +29,7 @@ from sessions.models import (
     Subscription,
     Team,
 )
+from sessions.models.masking.masking import rules_of
 from sessions.models.record.replaced import SUMMARISING, replaced, summarised
 from sessions.models.record.sessions import SOURCE_LIVE
 from sessions.models.record.values import block_id
@@ -122,7 +123,7 @@ def share(
     found = Share.objects.filter(session=session, key=key).first()
     if found is not None:
         return found, False
-    masker = Masker()
+    masker = Masker(rules_of(session.team_id))
     board = boards.board_of(session)
     text = summary or _report(session, board.pk)
     row = Share(
@@ -137,7 +138,7 @@ def share(
     try:
         with transaction.atomic():
             # The team's share job ends under this lock: it finds this row, or is queued again.
-            Team.objects.select_for_update().only("pk").get(pk=session.team_id)
+            Team.objects.select_for_update(no_key=True).only("pk").get(pk=session.team_id)
             last = Share.objects.filter(session=session).aggregate(last=Max("number"))["last"]
             row.number = (last or 0) + 1
             row.save(force_insert=True)
@@ -217,7 +218,7 @@ def bring(running: Running) -> None:
             deliver(row)
             done += 1
         with transaction.atomic():
-            Team.objects.select_for_update().only("pk").get(pk=running.team.pk)
+            Team.objects.select_for_update(no_key=True).only("pk").get(pk=running.team.pk)
             if not waiting.exists():
                 jobs.remove(running.job.id, running.token)
                 return

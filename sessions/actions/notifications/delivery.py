@@ -39,8 +39,8 @@ KEPT = timedelta(days=30)
 NO_MAIL_SERVER = "No mail server is configured. Set CONTEXTLAB_SMTP_HOST on the server."
 
 _CHANGED_KEY = (
-    "The channel's address cannot be read, because the server's secret key changed. Create the "
-    "channel again."
+    "The channel's address cannot be read, because the server's secret key changed or the channel "
+    "was imported without it. Create the channel again."
 )
 _JSON = {"Content-Type": "application/json", "User-Agent": "ContextLab"}
 

@@ -98,10 +98,13 @@ _PROOF = ("salts", "previous", "hash")
 
 def fact_lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
     """Facts as labels and text; the last word of a name is its unit. What proves an entry of the
-    audit log is left to programs."""
+    audit log is left to programs, and so is what is unknown."""
     lines = []
     for name, value in facts.items():
-        if name in _PROOF:
+        if name in _PROOF or value in (None, {}):
+            continue
+        if isinstance(value, dict):
+            lines += fact_lines(value)
             continue
         words = name.split("_")
         write = _WRITTEN.get(words[-1], str)

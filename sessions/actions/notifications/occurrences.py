@@ -1,4 +1,4 @@
-"""What happened elsewhere, as occurrences; `contextlab/followers.py` connects these receivers.
+"""What happened elsewhere, as occurrences; `contextlab/live/followers.py` connects these receivers.
 
 The demo's sessions notify no one.
 """

@@ -14,7 +14,7 @@ from prometheus_client import REGISTRY
 
 from sessions import metrics
 from sessions.actions.operations.seen import SAY_SECONDS
-from sessions.models import Job, SeenProcess, StoredBytes, Team
+from sessions.models import Job, RemovedObject, SeenProcess, StoredBytes, Team
 
 FAILED_DAYS, FAILED_SHOWN = 14, 20
 LATE = timedelta(seconds=3 * SAY_SECONDS)
@@ -75,13 +75,20 @@ def processes() -> list[dict[str, Any]]:
 
 
 def storage() -> dict[str, Any]:
-    """The size of the database, and the content of each team, largest first."""
+    """The size of the database, where objects are, and the content of each team, largest
+    first."""
     rows = StoredBytes.objects.select_related("team").order_by("-bytes")
     teams = [
         {"team": row.team.slug, "name": row.team.name, "bytes": row.bytes, "blobs": row.blobs}
         for row in rows
     ]
-    return {"database_bytes": _database_bytes(), "teams": teams, "team_count": Team.objects.count()}
+    return {
+        "database_bytes": _database_bytes(),
+        "objects": settings.BLOBS or None,
+        "objects_to_remove": RemovedObject.objects.count(),
+        "teams": teams,
+        "team_count": Team.objects.count(),
+    }
 
 
 def _database_bytes() -> int | None:

@@ -15,6 +15,9 @@ from sessions.models import Blob, StoredBytes, Team
 BLOBS_AT_ONCE = 50_000
 """Blobs that one pass counts at most."""
 
+SIZE = Length("data") + F("object_bytes")
+"""Bytes of a blob as stored, in its row or in its object."""
+
 _settled = 0
 """Newest blob at the last pass of this process. Younger ones may not all be visible yet: a
 transaction that began earlier may commit later."""
@@ -33,7 +36,7 @@ def count_new() -> None:
         fresh = Blob.objects.filter(pk__gt=_counted(), pk__lte=limit)
         last = fresh.order_by("pk").values_list("pk", flat=True)[BLOBS_AT_ONCE - 1 : BLOBS_AT_ONCE]
         rows = fresh.filter(pk__lte=next(iter(last), limit)).values("team")
-        for row in rows.annotate(size=Sum(Length("data")), blobs=Count("pk"), last=Max("pk")):
+        for row in rows.annotate(size=Sum(SIZE), blobs=Count("pk"), last=Max("pk")):
             kept, _ = StoredBytes.objects.get_or_create(team_id=row["team"])
             more = {"bytes": F("bytes") + row["size"], "blobs": F("blobs") + row["blobs"]}
             StoredBytes.objects.filter(pk=kept.pk).update(until=row["last"], **more)
@@ -46,7 +49,7 @@ def _counted() -> int:
 def take_off(team: UUID, shas: Iterable[str]) -> None:
     """Subtract blobs that are about to be deleted, in their transaction."""
     gone = Blob.objects.filter(team=team, sha__in=shas, pk__lte=_counted())
-    sums = gone.aggregate(size=Sum(Length("data")), blobs=Count("pk"))
+    sums = gone.aggregate(size=Sum(SIZE), blobs=Count("pk"))
     StoredBytes.objects.filter(team=team).update(
         bytes=F("bytes") - (sums["size"] or 0), blobs=F("blobs") - sums["blobs"]
     )

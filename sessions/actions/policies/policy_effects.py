@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from sessions.figures import day
 from sessions.models import Run, SimulationResult, Team
 from sessions.models.lab.charged_sums import charged_cost
 from sessions.models.record.demo_data import counts
@@ -24,7 +25,7 @@ class Effect:
     `change` and `tokens` are relative changes of the cost including reading back (None without
     prices) and of the tokens sent, `in_context` the share of needs in context (None without). The
     change is against what was recorded, or against another version. `simulation` is the newest in
-    the lab, if any.
+    the lab, if any; `when` says when these sessions were simulated, and if not all at once.
     """
 
     sessions: int
@@ -32,6 +33,7 @@ class Effect:
     in_context: float | None
     tokens: float | None = None
     simulation: UUID | None = None
+    when: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +41,7 @@ class RecordedFigures:
     """What was recorded in the sessions of the lab's simulations: sums; None if unknown. Of the
     cost, `estimated_microusd` is that of the `estimated` sessions in which no call reported
     usage; `unpriced` sessions have no known cost. `needs` counts the uses of facts that
-    `in_context` is a share of."""
+    `in_context` is a share of. `when` is that of an effect."""
 
     sessions: int
     cost_microusd: int | None
@@ -48,17 +50,20 @@ class RecordedFigures:
     estimated_microusd: int = 0
     unpriced: int = 0
     needs: int = 0
+    when: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Effects:
     """What policies did to a team's sessions: `recorded` without any, `of` each version against
     that, and `against_active` the same over the sessions that the active one has too, in points of
-    recall. Versions are named by their keys."""
+    recall; `pair` the first of two versions against the second. Versions are named by their
+    keys."""
 
     recorded: RecordedFigures | None
     of: Mapping[int, Effect]
     against_active: Mapping[int, Effect]
+    pair: Effect | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +78,11 @@ class _Simulated:
     simulation: UUID | None = None
 
 
-def effects_of(team: Team, active: int | None = None) -> Effects:
+def effects_of(
+    team: Team, active: int | None = None, pair: tuple[int, int] | None = None
+) -> Effects:
     """The effect of each policy version: of the newest simulation of each session. `active` is the
-    key of the version to set the others against."""
+    key of the version to set the others against, and `pair` those of two to compare."""
     found = sorted((*_of_runs(team), *_of_lab(team)), key=lambda one: one.at, reverse=True)
     newest: dict[int | None, dict[UUID, _Simulated]] = {}
     for one in found:
@@ -84,6 +91,8 @@ def effects_of(team: Team, active: int | None = None) -> Effects:
     recorded = newest.pop(None, {})
     base = newest.get(active) or {}
     versions = {version: by for version, by in newest.items() if version is not None}
+    mine, its = (newest.get(version, {}) for version in pair or (None, None))
+    both = [(mine[one], its[one]) for one in mine if one in its]
     return Effects(
         _recorded(list(recorded.values())),
         {version: _effect(by.values()) for version, by in versions.items()},
@@ -92,6 +101,7 @@ def effects_of(team: Team, active: int | None = None) -> Effects:
             for version, by in versions.items()
             if version != active and by.keys() & base.keys()
         },
+        _against(both) if both else None,
     )
 
 
@@ -138,6 +148,7 @@ def _effect(found: Iterable[_Simulated]) -> Effect:
         of["kept"] / of["needs"] if of["needs"] else None,
         _change(of["sent"], of["sent_recorded"]),
         next((one.simulation for one in rows if one.simulation), None),
+        _when(rows),
     )
 
 
@@ -156,6 +167,8 @@ def _against(pairs: Sequence[tuple[_Simulated, _Simulated]]) -> Effect:
         _change(mine["cost"], its["cost"]),
         mine["kept"] / mine["needs"] - its["kept"] / its["needs"] if both else None,
         _change(mine["sent"], its["sent"]),
+        next((one.simulation for one, _ in pairs if one.simulation), None),
+        _when([one for pair in pairs for one in pair]),
     )
 
 
@@ -179,7 +192,19 @@ def _recorded(rows: Sequence[_Simulated]) -> RecordedFigures | None:
         sum(guessed),
         len(rows) - len(costs),
         of["needs"],
+        _when(rows),
     )
+
+
+def _when(rows: Sequence[_Simulated]) -> str:
+    """When these were simulated: "Nov 2", or "Oct 30 – Nov 2, in 3 simulations and replays"."""
+    first, last = (day(end(one.at for one in rows)) for end in (min, max))
+    named = {one.simulation for one in rows}
+    many = len(named - {None})
+    places = [f"{many:,} simulation{'' if many == 1 else 's'}"] if many else []
+    places += ["replays"] if None in named else []
+    said = first if first == last else f"{first} – {last}"
+    return said if len(named) == 1 and many else f"{said}, in {' and '.join(places)}"
 
 
 def _needs(one: _Simulated) -> dict[str, Any]:

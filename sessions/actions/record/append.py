@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 from django.db import transaction
 from django.db.models import Q
 
 from compaction.seen.people import words_of
+from sessions.actions.masking.incoming import incoming as incoming_masks
 from sessions.actions.record.erased import refuse_erased, refuse_gone
 from sessions.actions.record.known import as_imported, stored_session
 from sessions.actions.record.numbering import Numbering, Taken
@@ -60,7 +61,7 @@ def append(
     transaction begins. With `only_same`, raises ChangedLog if a known message is another now, or if
     the session is of another kind: recorded live, or not. `pk` is the id of a new session.
     """
-    prepared = _prepared(team, incoming, count)
+    incoming, prepared = _prepared(team, incoming, count)
     with transaction.atomic():
         made = _append(team, incoming, prepared, source, demo=False, pk=pk)
         is_other_kind = (made.session.source == LIVE) != (source == LIVE)
@@ -80,10 +81,7 @@ def append_all(
     """Append to several sessions, all or none; new sessions are marked as `demo` if requested."""
     prepared = [_prepared(team, one, count) for one in incoming]
     with transaction.atomic():
-        return [
-            _append(team, one, ready, source, demo=demo)
-            for one, ready in zip(incoming, prepared, strict=True)
-        ]
+        return [_append(team, one, ready, source, demo=demo) for one, ready in prepared]
 
 
 def _append(
@@ -112,14 +110,21 @@ def _append(
     return AppendResult(session, created, len(new.fresh), new.known, changed, lines)
 
 
-def _prepared(team: Team, incoming: records.Session, count: Count) -> dict[int, PreparedMessage]:
-    prepared = Preparation(count).messages(incoming.records)
+def _prepared(
+    team: Team, incoming: records.Session, count: Count
+) -> tuple[records.Session, dict[int, PreparedMessage]]:
+    """The session as it is stored, masked if the team wants it, and its messages."""
+    masks = incoming_masks(team.pk)
+    if masks is not None:
+        title, meta = masks.now.value(incoming.title), masks.now.value(incoming.meta)
+        incoming = replace(incoming, title=title, meta=meta)
+    prepared = Preparation(count, masks=masks).messages(incoming.records)
     stored, _ = stored_session(team, incoming, prepared)
     known = as_imported(stored, prepared).stored if stored else {}
     for index, message in prepared.items():
         if index not in known:
             message.prepare()
-    return prepared
+    return incoming, prepared
 
 
 def _named(team: Team, incoming: records.Session, prepared: Mapping[int, PreparedMessage]) -> str:

@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from sessions.actions.accounts import chain
 from sessions.models import (
+    Archive,
     Artefact,
     AuditEntry,
     Blob,
@@ -28,6 +29,7 @@ from sessions.models import (
     Session,
     Team,
 )
+from sessions.models.record import objects
 from sessions.models.record.blobs import DamagedBlob
 from sessions.models.record.values import content_of
 
@@ -107,18 +109,29 @@ def _blobs(after: str) -> Iterator[Part]:
                 break
             held, ids = held + size, [*ids, pk]
         last = ids[-1]
-        found = [one for blob in rows.filter(pk__lte=last) if (one := _damage(blob))]
-        yield Part("blobs", str(last), len(ids), found)
+        yield Part("blobs", str(last), len(ids), _damages(list(rows.filter(pk__lte=last))))
 
 
-def _damage(blob: Blob) -> Damage | None:
+def _damages(blobs: list[Blob]) -> list[Damage]:
+    """What is wrong with blobs, as they are in the store and not in a copy."""
     try:
-        data = content_of(blob.sha, blob.packed, blob.data)
+        placed = objects.read((one.object_name for one in blobs if one.object_name), cached=False)
+    except objects.ObjectsAway as error:
+        return [Damage("object storage answers", str(error))]
+    found = []
+    for blob in blobs:
+        data = placed.get(blob.object_name) if blob.object_name else blob.data
+        rule = "a blob has its object" if data is None else _broken(blob, data)
+        found += [Damage(rule, f"blob {blob.sha}")] if rule else []
+    return found
+
+
+def _broken(blob: Blob, data: bytes | memoryview) -> str:
+    try:
+        size = len(content_of(blob.sha, blob.packed, data))
     except DamagedBlob:
-        return Damage("a blob is what its hash says", f"blob {blob.sha}")
-    if len(data) != blob.size:
-        return Damage("a blob has its size", f"blob {blob.sha}")
-    return None
+        return "a blob is what its hash says"
+    return "" if size == blob.size else "a blob has its size"
 
 
 def _sessions(after: str) -> Iterator[Part]:
@@ -165,12 +178,12 @@ def _twice(ids: list[Any], what: str) -> Rows:
 
 RULES: dict[str, Callable[[list[Any]], Rows]] = {
     "messages are numbered without a gap": lambda ids: (
-        Session.objects.filter(pk__in=ids)
+        Session.objects.filter(pk__in=ids, archived=None)
         .annotate(rows=Count("messages"), last=Coalesce(Max("messages__seq"), 0))
         .exclude(rows=F("message_count"), last=F("message_count"))
     ),
     "blocks are numbered without a gap": lambda ids: (
-        Session.objects.filter(pk__in=ids)
+        Session.objects.filter(pk__in=ids, archived=None)
         .annotate(rows=Count("blocks"), last=Coalesce(Max("blocks__position"), -1) + 1)
         .exclude(rows=F("block_count"), last=F("block_count"))
     ),
@@ -198,6 +211,12 @@ RULES: dict[str, Callable[[list[Any]], Rows]] = {
     "a prepared text has its bytes": lambda ids: _without_blob(
         Artefact.objects.filter(session__in=ids), "session__team"
     ),
+    "an archive has its bytes": lambda ids: _without_blob(
+        Archive.objects.filter(session__in=ids), "session__team"
+    ),
+    "a session has an archive if it is archived": lambda ids: Session.objects.filter(
+        pk__in=ids
+    ).exclude(Q(archived=None, archive=None) | Q(archived__isnull=False, archive__isnull=False)),
     "revisions are numbered up to the head": lambda ids: (
         Run.objects.filter(session__in=ids)
         .defer(*Run.LARGE)

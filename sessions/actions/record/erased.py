@@ -12,6 +12,7 @@ from django.db.models import Max, Q, QuerySet
 from django.http import Http404
 
 from sessions.models import (
+    Archive,
     Artefact,
     Blob,
     Block,
@@ -25,6 +26,8 @@ from sessions.models import (
     Team,
 )
 from sessions.models.erasure.erasures import keyed_name
+from sessions.models.record import objects
+from sessions.models.record.archives import ArchivedMeanwhile
 from sessions.signals import blobs_go
 
 CHUNK = 400
@@ -36,6 +39,7 @@ USES: dict[type[Any], tuple[str, str]] = {
     Artefact: ("sha", "session"),
     Opening: ("sha", "session"),
     ManagedContext: ("knowledge", "run__session"),
+    Archive: ("sha", "session"),
 }
 """The tables that point at blobs: the column, and the way to the session."""
 
@@ -51,12 +55,14 @@ class SessionErased(Http404):
 
 
 def refuse_gone(session: Session) -> None:
-    """Refuse to add to a session, whose row is locked, if it is being erased or its content was.
-    Raises SessionErased."""
+    """Refuse to add to a session, whose row is locked, if it is being erased or its content was,
+    or if it was archived a moment ago. Raises SessionErased, ArchivedMeanwhile."""
     if session.erasing is not None:
         raise SessionErased(done=False)
     if session.content_erased is not None:
         raise SessionErased(done=True)
+    if session.archived is not None:
+        raise ArchivedMeanwhile
 
 
 def refuse_named(teams: Iterable[Team], name: str) -> None:
@@ -112,7 +118,11 @@ class Uses:
     def __init__(self, team: Team) -> None:
         self.team = team
         self.shas: set[bytes] = set()
+        self.objects = 0
+        """How many objects lost their rows."""
         self._last = dict.fromkeys((Block, Replacement, Artefact, SkippedRecord), 0)
+        archived = Archive.objects.filter(session__team=team)
+        self._archived = set(archived.values_list("session", flat=True))
         self._look()
 
     def __contains__(self, sha: str) -> bool:
@@ -129,11 +139,13 @@ class Uses:
     def erase_some(self, shas: Sequence[str]) -> list[str]:
         """Delete up to CHUNK blobs, in one transaction."""
         with transaction.atomic():
-            _keep_others_from_using()
+            keep_others_from_using()
             self._look()
             free = [sha for sha in shas if sha not in self]
             blobs_go.send(Team, team=self.team, shas=free)
-            Blob.objects.filter(team=self.team, sha__in=free)._raw_delete("default")
+            blobs = Blob.objects.filter(team=self.team, sha__in=free)
+            self.objects += objects.forget(blobs.values_list("object_name", flat=True))
+            blobs._raw_delete("default")
         return free
 
     def unused(self, until: int) -> list[str]:
@@ -148,11 +160,20 @@ class Uses:
             mine = {f"{way}__team": self.team, f"{way}__content_erased": None}
             rows = model.objects.filter(**mine).exclude(**{column: ""})
             self._add(self._newer(model, rows).values_list(column, flat=True).iterator())
+        self._look_at_unpacked()
         skipped = SkippedRecord.objects.filter(file__import_run__team=self.team).exclude(lines=[])
         for lines in self._newer(SkippedRecord, skipped).values_list("lines", flat=True):
             self._add(sha for _, sha in lines)
         waiting = Job.objects.filter(team=self.team, kind="compact")
         self._add(filter(None, waiting.values_list("payload__instructions", flat=True)))
+
+    def _look_at_unpacked(self) -> None:
+        """Take in what is unpacked since the first look: such rows have the keys that they had."""
+        resting = Archive.objects.filter(session__team=self.team, opening=None)
+        opened = sorted(self._archived.difference(resting.values_list("session", flat=True)))
+        for start in range(0, len(opened), CHUNK):
+            rows = Block.objects.filter(session__in=opened[start : start + CHUNK])
+            self._add(rows.values_list("sha", flat=True).iterator())
 
     def _newer(self, model: type[Any], rows: QuerySet[Any]) -> QuerySet[Any]:
         """Rows that the last look did not see; all where keys do not grow."""
@@ -166,7 +187,7 @@ class Uses:
         self.shas.update(map(bytes.fromhex, shas))
 
 
-def _keep_others_from_using() -> None:
+def keep_others_from_using() -> None:
     """Until the transaction ends, let no other store a blob: one that finds it stored uses it in
     its own transaction. On SQLite there is only one writer anyway."""
     if connection.vendor == "postgresql":

@@ -98,7 +98,8 @@ def figures_after(before: Before, inputs: FigureInputs) -> Figures:
             before.models.append(call.model)
         model, managed = before.models.index(call.model), int(call.step in inputs.managed)
         others = before.turn, cause, model, managed, inputs.recited.get(call.step, 0)
-        rows.append((call.at, *_reported(use), *others))
+        beside = (0, 0) if use is None else _beside(use)
+        rows.append((call.at, *_reported(use), *others, *beside))
     marked = events.Marked(
         inputs.run, inputs.calls, inputs.uses, inputs.revisions, inputs.errors, causes,
         inputs.managed, inputs.counted,
@@ -126,6 +127,12 @@ def _reported(use: CacheUse | None) -> tuple[int | None, ...]:
         return (*(None,) * 6, BASIS["estimated"])
     write = use.write_5m + use.write_1h
     return use.prompt, use.uncached, use.read, write, use.output, use.cost, BASIS[use.basis]
+
+
+def _beside(use: CacheUse) -> tuple[int, int]:
+    """Prompt tokens of a response's other requests, and those read from the cache."""
+    billed = use.billed
+    return billed.prompt - use.prompt, billed.cache_read - use.read
 
 
 def _bring_up(before: Before, inputs: FigureInputs, causes: int) -> None:

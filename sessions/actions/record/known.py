@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
@@ -32,12 +33,13 @@ class KnownMessages:
     `stored` maps the index of a record to its stored message. A changed history diverges at the
     record `diverges_at`; the messages `gone` (seq) were there instead, or came after the end of a
     shorter history. `taken` are keys in use. `is_history` means that the batch is a whole history,
-    whose first `shared` messages are stored.
+    whose first `shared` messages are stored. `left` are digests of those gone.
     """
 
     stored: dict[int, StoredMessage] = field(default_factory=dict)
     diverges_at: int | None = None
     gone: set[int] = field(default_factory=set)
+    left: Counter[str] = field(default_factory=Counter)
     taken: set[str] = field(default_factory=set)
     is_history: bool = False
     shared: int = 0
@@ -78,6 +80,7 @@ def by_prefix(
             continue
         known.diverges_at = index
         known.gone = {stored.seq for stored in history[place:]}
+        known.left = Counter(stored.digest for stored in history[place:])
         break
     return known
 
@@ -85,7 +88,7 @@ def by_prefix(
 def is_stored_as(there: StoredMessage, message: PreparedMessage) -> bool:
     """Whether a stored message is this one, by key or digest."""
     same_key = there.key is not None and there.key == message.record.key
-    return same_key or there.digest == message.digest
+    return same_key or message.has_digest(there.digest)
 
 
 def as_imported(session: Session, prepared: Mapping[int, PreparedMessage]) -> KnownMessages:
@@ -162,4 +165,4 @@ def _opening(prepared: Mapping[int, PreparedMessage]) -> dict[int, PreparedMessa
 
 def _begins_with(session: Session, opening: Mapping[int, PreparedMessage]) -> bool:
     known = as_imported(session, opening).stored
-    return bool(known) and all(opening[index].digest == it.digest for index, it in known.items())
+    return bool(known) and all(opening[at].has_digest(it.digest) for at, it in known.items())

@@ -36,7 +36,7 @@ SPARKLINE_COLUMNS = 60
 BASES_APART = 128
 """Steps between bases that are kept for long: what changes late is rare."""
 
-ENGINE = 10
+ENGINE = 11
 """Increment when a rule of figures changes: older figures are then recomputed."""
 
 

@@ -165,13 +165,17 @@ class Numbering:
         stored = known.stored.get(index)
         if stored is not None:
             self.known += 1
-            if stored.digest != message.digest:
+            if not message.has_digest(stored.digest):
                 self.other_lines.append(message.record.line)
             self._last_call = stored.call or self._last_call
             return
         if index == known.diverges_at:
             self._diverge(message, known.gone, self._compaction(index, incoming, prepared, known))
-        self.take_message(message, taken=known.taken)
+        # The last message, or one with usage, is new even if it says the same again.
+        goes_on = any(isinstance(one, records.Message) for one in incoming[index + 1 : index + 2])
+        repeats = self.live and goes_on and known.left[message.digest] > 0
+        known.left[message.digest] -= repeats
+        self.take_message(message, taken=known.taken, repeats=repeats)
 
     def _compaction(
         self,
@@ -213,12 +217,17 @@ class Numbering:
         """Remove messages from the recorded context (see `RecordedRun.leave`)."""
         self.tokens_left += self.recorded.leave(trigger, strategy, reason, seqs, key)
 
-    def take_message(self, message: PreparedMessage, taken: Container[str] = ()) -> int:
-        """Number a new message, dropping its key if that is `taken`; return its seq."""
+    def take_message(
+        self, message: PreparedMessage, taken: Container[str] = (), *, repeats: bool = False
+    ) -> int:
+        """Number a new message, dropping its key if that is `taken`; return its seq.
+
+        One that `repeats` a message that the same batch took back is no turn and no step.
+        """
         record, session = message.record, self.session
-        call = self._call_of(record)
+        call = self._call_of(record, repeats=repeats)
         session.message_count += 1
-        if record.human:
+        if record.human and not repeats:
             session.turn_count += 1
         born = (call.step if call else session.step_count) + 1
         self.messages.append(
@@ -244,10 +253,10 @@ class Numbering:
         self._take_blocks(self.fresh[-1], born)
         return session.message_count
 
-    def _call_of(self, record: records.Message) -> ModelCall | None:
+    def _call_of(self, record: records.Message, *, repeats: bool = False) -> ModelCall | None:
         if record.call:
             call = self._call(record.call, record.at)
-        elif self.live and record.role == "assistant":
+        elif self.live and record.role == "assistant" and record.kind != "memory" and not repeats:
             call = self._call(f"{UNNAMED}{self.session.step_count + 1}", record.at)
         else:
             return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from compaction.context import wire
 from compaction.context.blocks import FileRef, Kind
@@ -29,11 +29,11 @@ Count = Callable[[str], Counted]
 class PreparedBlock:
     """A block with everything derived from its content, so that rows can be written quickly.
 
-    `stored` are its bytes in the blob, compressed if `packed`; `size` is the size before. Texts fit
+    `data` are its bytes in the blob, compressed if `packed`; `size` is the size before. Texts fit
     their columns.
     """
 
-    stored: bytes
+    data: bytes
     packed: bool
     size: int
     sha: str
@@ -60,6 +60,16 @@ class ToolCall(NamedTuple):
 NO_CALL = ToolCall("", "", None)
 
 
+class Masking(Protocol):
+    """Masks what comes in before it is stored."""
+
+    def stored(self, record: records.Message) -> tuple[records.Message, dict[str, int]]:
+        """The message as it is stored now, and the number masked by rule."""
+
+    def before(self, record: records.Message) -> Iterable[records.Message]:
+        """The message as it may be stored since earlier."""
+
+
 def _bare(block: records.Json, data: bytes) -> bytes:
     """Encode a block without what may differ between sends."""
     said = sorted(k for k, v in block.items() if v is not None and k != "cache_control")
@@ -81,31 +91,47 @@ class PreparedMessage:
     """A message as the store sees it; `digest` identifies it within the session.
 
     Blocks are counted and compressed once, on first access, because known messages do not need it.
+    `masked` is the number of places by rule, of `masks`.
     """
 
-    __slots__ = ("_asked", "_blocks", "_count", "_encoded", "digest", "record")
+    __slots__ = (
+        *("_asked", "_blocks", "_count", "_encoded", "_former", "_live", "_sent"),
+        *("digest", "masked", "masks", "record"),
+    )
 
     def __init__(
-        self, record: records.Message, count: Count, asked: list[_Asked | None], *, live: bool
+        self,
+        record: records.Message,
+        count: Count,
+        asked: list[_Asked | None],
+        *,
+        live: bool,
+        masks: Masking | None = None,
+        sent: records.Message | None = None,
+        masked: Mapping[str, int] | None = None,
     ) -> None:
-        self.record = record
-        self._count, self._asked = count, asked
+        self.record, self.masks, self.masked = record, masks, masked or {}
+        self._count, self._asked, self._live, self._sent = count, asked, live, sent or record
         self._encoded = [wire.encode(block) for block in record.blocks]
         self._blocks: list[PreparedBlock] | None = None
-        self.digest = self._digest_as_sent() if live else self._digest(record.call, self._encoded)
+        self._former: frozenset[str] | None = None
+        self.digest = _digest(record, self._encoded, live=live)
 
-    def _digest_as_sent(self) -> str:
-        """A digest that ignores differences between sends: call ids, cache_control, nulls and field
-        order vary with the sender's library."""
-        blocks = zip(self.record.blocks, self._encoded, strict=True)
-        bare = [_bare(block, data) for block, data in blocks]
-        return self._digest(None, bare)
+    def has_digest(self, digest: str) -> bool:
+        """Whether the message is stored with this digest: now, or before rules of masking
+        changed."""
+        if digest == self.digest or self.masks is None:
+            return digest == self.digest
+        if self._former is None:
+            self._former = frozenset(
+                _digest(one, [wire.encode(block) for block in one.blocks], live=self._live)
+                for one in self.before()
+            )
+        return digest in self._former
 
-    def _digest(self, call: str | None, encoded: list[bytes]) -> str:
-        digest = hashlib.sha256(f"{self.record.role}\n{call or ''}\n".encode())
-        for data in encoded:
-            digest.update(hashlib.sha256(data).hexdigest().encode())
-        return digest.hexdigest()
+    def before(self) -> Iterable[records.Message]:
+        """The message as it may be stored since before rules of masking changed."""
+        return () if self.masks is None else self.masks.before(self._sent)
 
     @property
     def orphans(self) -> list[str]:
@@ -137,7 +163,7 @@ class PreparedMessage:
         media = wire.media_count(block)
         stored, packed = stored_form(data)
         return PreparedBlock(
-            stored=stored,
+            data=stored,
             packed=packed,
             size=len(data),
             sha=hashlib.sha256(data).hexdigest(),
@@ -162,6 +188,16 @@ class PreparedMessage:
         return kind
 
 
+def _digest(record: records.Message, encoded: list[bytes], *, live: bool) -> str:
+    """The digest of a message. That of a `live` one ignores differences between sends: call ids,
+    cache_control, nulls and field order vary with the sender's library."""
+    call = "" if live else record.call or ""
+    digest = hashlib.sha256(f"{record.role}\n{call}\n".encode())
+    for block, data in zip(record.blocks, encoded, strict=True):
+        digest.update(hashlib.sha256(_bare(block, data) if live else data).hexdigest().encode())
+    return digest.hexdigest()
+
+
 class _Asked:
     """A tool call made or answered by a block; parsed on demand."""
 
@@ -184,13 +220,19 @@ class _Asked:
 class Preparation:
     """Prepares the messages of a session in order; results refer to earlier calls.
 
-    `calls` are stored calls by id. `live` means that digests exclude the call.
+    `calls` are stored calls by id. `live` means that digests exclude the call. With `masks`,
+    messages are masked first.
     """
 
     def __init__(
-        self, count: Count, calls: Mapping[str, ToolCall] | None = None, *, live: bool = False
+        self,
+        count: Count,
+        calls: Mapping[str, ToolCall] | None = None,
+        *,
+        live: bool = False,
+        masks: Masking | None = None,
     ) -> None:
-        self._count, self._live = count, live
+        self._count, self._live, self._masks = count, live, masks
         self._asked = {id: _Asked(id, None, call) for id, call in (calls or {}).items()}
 
     def messages(self, incoming: Iterable[records.Record]) -> dict[int, PreparedMessage]:
@@ -203,8 +245,17 @@ class Preparation:
 
     def message(self, record: records.Message) -> PreparedMessage:
         """Prepare the next message."""
-        asked = [self._ask(block) for block in record.blocks]
-        return PreparedMessage(record, self._count, asked, live=self._live)
+        stored, masked = (record, {}) if self._masks is None else self._masks.stored(record)
+        asked = [self._ask(block) for block in stored.blocks]
+        return PreparedMessage(
+            stored,
+            self._count,
+            asked,
+            live=self._live,
+            masks=self._masks,
+            sent=record,
+            masked=masked,
+        )
 
     def _ask(self, block: wire.WireBlock) -> _Asked | None:
         form = wire.type_of(block)

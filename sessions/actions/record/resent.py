@@ -1,4 +1,4 @@
-"""Stored replies that an agent sends back as its program completed them."""
+"""Stored replies that an agent sends back in another form."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from compaction.context import wire
-from compaction.context.resent import is_resent
+from compaction.context.resent import folders_in, is_resent
 from sessions.actions.record.known import StoredMessage, is_stored_as
 from sessions.actions.record.prepare import PreparedMessage
 from sessions.models import Block, Session
@@ -15,9 +15,13 @@ from sessions.models.web.statements import StatementAmong, given_int, given_uuid
 
 
 def resent_replies(
-    session: Session, sent: Iterable[PreparedMessage], history: Sequence[StoredMessage]
+    session: Session,
+    sent: Iterable[PreparedMessage],
+    history: Sequence[StoredMessage],
+    setup: Iterable[PreparedMessage],
 ) -> set[int]:
-    """The stored messages (seq) that a history repeats in other words for the same calls.
+    """The stored replies (seq) that a history repeats in another form. Its `setup` may state the
+    folder that commands run in.
 
     Looks up to the first message that cannot be one.
     """
@@ -25,18 +29,21 @@ def resent_replies(
     for there, message in zip(history, sent, strict=False):
         if is_stored_as(there, message):
             continue
-        if not _has_calls(message):
+        if message.record.role != "assistant":
             break
         found[there.seq] = message
-    said = _contents(session, list(found)) if found else {}
-    return {seq for seq, one in found.items() if is_resent(said.get(seq, ()), one.record.blocks)}
+    if not found:
+        return set()
+    said = _contents(session, list(found))
+    folders = folders_in(block for one in setup for block in one.record.blocks)
+    return {seq for seq, blocks in said.items() if _is_resent(blocks, found[seq], folders)}
 
 
-def _has_calls(message: PreparedMessage) -> bool:
-    record = message.record
-    return record.role == "assistant" and any(
-        one.get("type") == "tool_use" for one in record.blocks
-    )
+def _is_resent(
+    said: Sequence[wire.WireBlock], message: PreparedMessage, folders: frozenset[str]
+) -> bool:
+    forms = (message.record, *message.before())
+    return any(is_resent(said, one.blocks, folders) for one in forms)
 
 
 def _contents(session: Session, seqs: list[int]) -> dict[int, list[wire.WireBlock]]:

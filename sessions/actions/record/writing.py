@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from sessions.actions.masking.incoming import count_masked
 from sessions.actions.record.numbering import Numbering
 from sessions.actions.record.prepare import PreparedBlock
 from sessions.actions.record.recorded import BATCH, PendingRevision, RecordedRun
 from sessions.models import (
-    Blob,
     Block,
     Edit,
     Entry,
@@ -21,6 +22,7 @@ from sessions.models import (
     Revision,
     Run,
 )
+from sessions.models.record.blobs import keep
 from sessions.models.web.statements import (
     Statement,
     Update,
@@ -48,7 +50,6 @@ CALL_COLUMNS = (
     *("cache_write_1h", "output", "reasoning", "iterations", "reconciles", "usage_raw"),
     *("stop_reason", "cost_microusd", "dropped", "context", "settings", "client"),
 )
-BLOB_COLUMNS = ("team_id", "sha", "size", "packed", "data")
 
 
 def write(new: Numbering) -> None:
@@ -66,9 +67,18 @@ def write(new: Numbering) -> None:
         call.save()
     if new.revised is not None:
         _write_changes(new.revised)
+    count_masked(new.session, _masked(new))
     new.run.steps = new.session.step_count
     run = new.run
     _KEEP_RUN.run(run=run.pk, head=run.head, steps=run.steps, fold=run.fold)
+
+
+def _masked(new: Numbering) -> Counter[str]:
+    """How many places of the new messages were masked, by rule."""
+    counts: Counter[str] = Counter()
+    for one in new.fresh:
+        counts.update(one.message.masked)
+    return counts
 
 
 _KEEP_RUN = Update(
@@ -87,10 +97,7 @@ _IDS_FROM = Statement(
 
 
 def _write_blobs(new: Numbering) -> None:
-    team = stored_uuid(new.session.team_id)
-    by_sha = {block.sha: block for _, block, _ in new.blocks}
-    rows = [(team, b.sha, b.size, b.packed, b.stored) for b in by_sha.values()]
-    insert(Blob, BLOB_COLUMNS, rows, known=True)
+    keep(new.session.team_id, (block for _, block, _ in new.blocks))
 
 
 def _message_ids(new: Numbering) -> dict[int, int]:
@@ -155,7 +162,7 @@ def _write_changes(recorded: RecordedRun) -> None:
     def every(part: Callable[[PendingRevision], Sequence[Any]]) -> list[Any]:
         return [row for change in recorded.changes for row in part(change)]
 
-    Blob.objects.bulk_create(every(lambda one: one.blobs), ignore_conflicts=True)
+    keep(recorded.session.team_id, every(lambda one: one.blobs))
     Revision.objects.bulk_create([one.revision for one in recorded.changes], batch_size=BATCH)
     Replacement.objects.bulk_create(every(lambda one: one.replacements), batch_size=BATCH)
     Edit.objects.bulk_create(every(lambda one: one.edits), batch_size=BATCH)

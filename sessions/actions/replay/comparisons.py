@@ -200,7 +200,7 @@ def _figures(a: Session, b: Session) -> list[ComparedFigure]:
     def usage(name: str) -> list[float | None]:
         return [getattr(one, name) if one.usage_calls else None for one in both]
 
-    lower, rough = (_is_lower_bound(a), _is_lower_bound(b)), (True, True)
+    lower, rough = (a.cost_is_bound, b.cost_is_bound), (True, True)
     unmeasured = not a.peak_measured, not b.peak_measured
     compactions = [one.compaction_count + managed.get(one.pk, 0) for one in both]
     losses = [row.losses_microusd if row else None for row in assessed]
@@ -218,12 +218,6 @@ def _figures(a: Session, b: Session) -> list[ComparedFigure]:
         figure("output", "Output tokens", "tokens", usage("output_tokens")),
         figure("duration", "Duration", "ms", map(_duration, both)),
     ]
-
-
-def _is_lower_bound(session: Session) -> bool:
-    """Whether its cost is known only in part."""
-    partial = session.usage_calls < session.step_count or session.cost_at_least
-    return partial and session.cost_microusd is not None
 
 
 def _compactions_managed(sessions: Iterable[Session]) -> dict[object, int]:

@@ -11,8 +11,9 @@ from compaction.policies.presets import PRESETS
 from compaction.simulation.kept import KeptText
 from sessions.actions.lab.warm import answer
 from sessions.actions.policies.policies import active_version
-from sessions.actions.replay.why import TooLong
+from sessions.actions.replay.why import TooLong, holds
 from sessions.models import Session
+from sessions.models.web.shown import view
 
 TRIED = ("balanced", "balanced-lean", "offload-first", "sliding-window")
 """Presets to compare with, beside the active policy."""
@@ -31,6 +32,8 @@ def compared(session: Session, text: str, needs: Iterable[int]) -> list[KeptText
             f"{session.step_count:,} steps are too many to simulate while you wait. Simulate a "
             "policy on this session in the lab."
         )
+    if view() is not None and not holds(session, text):
+        return []  # the worker would find what the reader is not shown
     active = active_version(session.team)
     policies = {str(active): from_dict(active.document)}
     policies |= {name: PRESETS[name] for name in TRIED if PRESETS[name] not in policies.values()}

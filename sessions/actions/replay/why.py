@@ -14,11 +14,13 @@ from compaction.context import wire
 from compaction.context.blocks import Block
 from compaction.context.edits import Entry as EntryValue
 from compaction.losses.life import Life, Sight, life_of, shows
-from compaction.losses.repairs import KINDS, Kind, LossCost, loss_cost
+from compaction.losses.loss_cost import LossCost, PaidStep, came_again, loss_cost
+from compaction.losses.repairs import KINDS, Kind, Repair
 from compaction.policies.trigger_words import words
 from compaction.strategies import STRATEGIES
 from sessions.actions.reviews.after_effects import repairs_of
-from sessions.actions.reviews.losses import is_seen, paid_at
+from sessions.actions.reviews.losses import is_seen, paid_from
+from sessions.actions.reviews.tries import CostedTries, tried_before
 from sessions.models import Entry, Replacement, Revision, Run, Session
 from sessions.models.record.replaced import lifespans
 from sessions.models.record.values import CHUNK, blocks_at, contents
@@ -55,7 +57,7 @@ class TooLong(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Calls made because the text was missing, and what they cost."""
+    """Calls made because the text was missing, and what they cost, without what came again."""
 
     why: Cause
     loss: LossCost
@@ -64,13 +66,20 @@ class Cost:
 @dataclass(frozen=True)
 class Why:
     """The life of a text in a run, the revision that removed it, and what that revision's repairs
-    say of the text: the cause of each model call, by step."""
+    say of the text, with the cause of each model call by step."""
 
     session: Session
     run: Run
     life: Life
     revision: Revision | None
-    repaired: Mapping[int, Cause]
+    repairs: tuple[Repair, ...]
+
+    @cached_property
+    def repaired(self) -> Mapping[int, Cause]:
+        """The cause of each repair's model call, by step."""
+        # What a result shows says more than how a person's message begins.
+        ordered = sorted(self.repairs, key=lambda one: KINDS.index(one.kind), reverse=True)
+        return {one.step: _CAUSES[one.kind] for one in ordered}
 
     @cached_property
     def by(self) -> str:
@@ -94,8 +103,8 @@ class Why:
         return sorted({sight.call for sight in (*self.life.used, *self.life.again)})
 
     @cached_property
-    def _paid(self) -> tuple[Mapping[int, int | None], Mapping[int, int]]:
-        return paid_at(self.session, self.repaired)
+    def _paid(self) -> Mapping[int, PaidStep]:
+        return paid_from(self.session, min(self.repaired, default=None))
 
     @cached_property
     def costs(self) -> tuple[Cost, ...]:
@@ -105,22 +114,31 @@ class Why:
         for step, cause in sorted(self.repaired.items()):
             by_cause.setdefault(cause, []).append(step)
         return tuple(
-            Cost(cause, loss_cost(by_cause[cause], *self._paid))
+            Cost(cause, loss_cost(by_cause[cause], self._paid))
             for cause in get_args(Cause)
             if cause in by_cause
         )
 
-    @property
+    @cached_property
     def loss(self) -> LossCost:
         """What losing the text cost: never more than the revision's repairs together."""
-        return loss_cost(self.repaired, *self._paid)
+        return loss_cost(self.repaired, self._paid, came_again(self.repairs))
+
+    @cached_property
+    def tried(self) -> CostedTries:
+        """The calls before the first repair that look like tries without the text."""
+        life, left = self.life, self.life.left
+        if left is None:
+            return CostedTries()
+        holders = [sight.block for sight in (*life.seen, *life.used)]
+        return tried_before(self.session, life.text, holders, left.until, self.repaired)
 
     @property
     def sentence(self) -> str:
         """What happened, in a sentence or two, without the text itself."""
         life = self.life
         if not life.seen:
-            return "The model never saw it."
+            return "The model never saw it, parts of longer words aside."
         left, needed = life.left, life.needed
         if left is None:
             uses = len(life.used)
@@ -201,15 +219,18 @@ def why(session: Session, run: Run, text: str, asked: int | None = None) -> Why:
     return Why(session, run, life, revision, _repaired(session, life, revision))
 
 
-def _repaired(session: Session, life: Life, revision: Revision | None) -> dict[int, Cause]:
-    """The repairs of a revision at the steps that needed the text, each step once."""
+def _repaired(session: Session, life: Life, revision: Revision | None) -> tuple[Repair, ...]:
+    """The repairs of a revision at the steps that needed the text."""
     if revision is None or not is_seen(session, revision.run):
-        return {}
+        return ()
     needed = {sight.at for sight in (*life.missed, *life.again)}
     found = repairs_of(session, revision) if needed else ()
-    # What a result shows says more than how a person's message begins.
-    ordered = sorted(found, key=lambda one: KINDS.index(one.kind), reverse=True)
-    return {one.step: _CAUSES[one.kind] for one in ordered if one.step in needed}
+    return tuple(one for one in found if one.step in needed)
+
+
+def holds(session: Session, text: str) -> bool:
+    """Whether any block holds the text as the reader sees it."""
+    return bool(_places(session, text))
 
 
 def _places(session: Session, text: str) -> list[int]:

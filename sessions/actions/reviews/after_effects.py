@@ -9,7 +9,8 @@ from typing import Any
 from django.db.models import Q
 
 from compaction.context.edits import Entry as EntryValue
-from compaction.losses.repairs import KINDS, WINDOW, Kind, LossCost, Repair, repairs
+from compaction.losses.loss_cost import LossCost
+from compaction.losses.repairs import KINDS, WINDOW, Kind, Repair, repairs
 from compaction.tools.read_tool import NAME as READ_BACK
 from sessions.actions.reviews.losses import cost_of, is_seen
 from sessions.models import Block, Revision, Session
@@ -49,9 +50,19 @@ class AfterEffects:
         found = Counter(sign.kind for sign in self.signs)
         return {kind: found[kind] for kind in KINDS}
 
+    @property
+    def files(self) -> int:
+        """The number of files that were read again."""
+        return len({one.block.file_path for one in self.signs if one.kind == "reread"})
+
     def stored(self) -> dict[str, Any]:
-        """The signs as stored with a ledger: counts, and the first ones by entry name."""
+        """The signs as stored with a ledger: counts, the first ones by entry name, and
+        micro-dollars if any are known to be paid (`at_least` if some calls have no price)."""
+        paid = {}
+        if self.cost is not None and self.cost.microusd:
+            paid = {"microusd": self.cost.microusd, "at_least": self.cost.at_least}
         return {
+            **paid,
             "first_step": self.first_step,
             "last_step": self.last_step,
             **{str(kind): count for kind, count in self.counts.items()},
@@ -86,7 +97,7 @@ def after_effects(session: Session, revision: Revision) -> AfterEffects:
             )
             for one in found
         ),
-        cost_of(session, {one.step for one in found}) if is_seen(session, revision.run) else None,
+        cost_of(session, found) if is_seen(session, revision.run) else None,
     )
 
 

@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from compaction.losses.repairs import Kind, LossCost
+from compaction.losses.loss_cost import LossCost
+from compaction.losses.repairs import Kind
 from sessions.actions.reviews.after_effects import AfterEffects
+from sessions.actions.reviews.losses import loss_sentence
 from sessions.actions.web.verdicts import UNREPAIRED, EventVerdict, Tone, counted, listed
 from sessions.figures import money, tokens
 from sessions.models import Revision, Run
@@ -20,10 +22,10 @@ class RemovalFacts:
 
     `needed` are the later steps, in order, that first named each lost fact, up to step `until`;
     None without a ledger. `signs` counts after-effects up to step `watched`, which is before `step`
-    if no call came after; `cost` is that of their calls. `rewritten` and `rewrite_cost` are those
-    of the cache break. `simulated`: its agent saw what was removed, so its signs say nothing.
-    `lacking`: the log lacks most of the removed text; `unreadable`: its summary is encrypted.
-    Costs in micro-dollars, None if unknown.
+    if no call came after, and `files` the files read again; `cost` is that of their calls.
+    `rewritten` and `rewrite_cost` are those of the cache break. `simulated`: its agent saw what was
+    removed, so its signs say nothing. `lacking`: the log lacks most of the removed text;
+    `unreadable`: its summary is encrypted. Costs in micro-dollars, None if unknown.
     """
 
     step: int
@@ -31,6 +33,7 @@ class RemovalFacts:
     until: int = 0
     needed: Sequence[int] | None = None
     signs: Mapping[Kind, int] = field(default_factory=dict)
+    files: int = 0
     cost: LossCost | None = None
     rewritten: int | None = None
     rewrite_cost: int | None = None
@@ -81,8 +84,9 @@ def _judged(known: RemovalFacts) -> tuple[Tone, str]:
 def _signs(known: RemovalFacts) -> list[str]:
     if known.simulated:
         return []
+    files = counted(known.files, "file")
     words = {
-        "reread": ("file read again", "files read again"),
+        "reread": (f"read of {files} repeated", f"reads of {files} repeated"),
         "repeat": ("call repeated", "calls repeated"),
         "error": ("error met again", "errors met again"),
         "edit": ("failed edit", "failed edits"),
@@ -103,11 +107,7 @@ def _followed(known: RemovalFacts) -> str:
 
 
 def _paid(cost: LossCost | None) -> str:
-    if cost is None or cost.microusd is None:
-        return ""
-    calls = counted(len(cost.steps), "call")
-    least = "at least " if cost.at_least else ""
-    return f"The loss cost {least}≈{money(cost.microusd)}: {calls}, without the cache break."
+    return loss_sentence(cost) if cost is not None else ""
 
 
 def _written(known: RemovalFacts) -> str:
@@ -141,6 +141,7 @@ def verdict_on(
             until=until,
             needed=needed,
             signs=after.counts,
+            files=after.files,
             cost=after.cost,
             rewritten=revision.cache_rewritten,
             rewrite_cost=revision.cost_microusd,

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import Count, F, Q
+from django.db.models import Count, F, OrderBy, Q
 from django.utils import timezone
 
 from sessions.actions.reviews.review_rules import rules_of
@@ -15,6 +15,15 @@ from sessions.models.record.demo_data import counts
 from sessions.models.reviews.reviews import ReviewItemQuerySet
 
 TAKEN = "Someone else is reviewing this compaction. Try again later, or choose another one."
+
+WORST: tuple[OrderBy | str, ...] = (
+    *(
+        F(f"revision__fact_ledger__{of}").desc(nulls_last=True)
+        for of in ("after__microusd", "missed", "after_effects")
+    ),
+    *("created", "pk"),
+)
+"""Items by what the loss cost, where that is known; then by lost facts that were needed again."""
 
 
 class CannotReview(ValueError):

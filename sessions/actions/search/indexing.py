@@ -19,8 +19,8 @@ from sessions.models.search import text_index
 from sessions.models.search.search_words import label, searched_text, words_of
 from sessions.models.web.statements import Statement, given_uuid
 
-KEPT = Q(erasing=None, content_erased=None)
-"""Sessions whose content is not erased, nor about to be."""
+KEPT = Q(erasing=None, content_erased=None, archived=None)
+"""Sessions whose content is not archived nor erased, nor about to be."""
 
 UNINDEXED = KEPT & Q(block_count__gt=F("indexed_blocks"))
 
@@ -29,6 +29,7 @@ UNINDEXED_RUNS = Q(
     head__gt=F("indexed_head"),
     session__erasing=None,
     session__content_erased=None,
+    session__archived=None,
 )
 """Managed runs with replacements that are not in the index."""
 
@@ -210,7 +211,7 @@ def forget(sender: type, instance: Session, **_: Any) -> None:  # noqa: ARG001
     while forget_some(instance):
         removed = True
     if removed:
-        transaction.on_commit(_ask_to_merge, robust=True)
+        transaction.on_commit(merge_soon, robust=True)
 
 
 def forget_some(session: Session) -> bool:
@@ -233,7 +234,8 @@ def forget_some(session: Session) -> bool:
         return True
 
 
-def _ask_to_merge() -> None:
+def merge_soon() -> None:
+    """Queue the merging of the index, after words were removed from it."""
     # The team itself may be gone; all teams share the index.
     team = Team.objects.first() if connection.vendor == "sqlite" else None
     if team is not None:

@@ -162,7 +162,7 @@ def erase_session(
 ) -> HttpResponse:
     """Erase a session with its sub-agents and everything made of them, in a job (202). A key needs
     the scope `erase`. From then on, requests about it get 410. 409 if a legal hold forbids it."""
-    found = find_session(request, session_id)
+    found = find_session(request, session_id, packed=True)
     if found is None:
         raise Http404("no such session")
     require(request, found.team, "erase")

@@ -1,7 +1,8 @@
-"""Retention and legal holds: for how long a team keeps data, and what must not be erased."""
+"""Retention, archiving and legal holds: for how long a team keeps data, and where."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 from uuid import UUID
 
@@ -10,7 +11,7 @@ from django.utils import timezone
 from ninja import Router
 
 from sessions.access import actor_of, require, team_to, teams_of
-from sessions.actions.erasure import holds, retention
+from sessions.actions.erasure import archiving, holds, retention
 from sessions.api.erasure import shapes
 from sessions.api.web.exchange import done_once, json_answer
 from sessions.api.web.problems import Refusal
@@ -33,6 +34,12 @@ def describe_due(due: retention.Due) -> dict[str, Any]:
         "bytes": due.bytes,
         "held": due.held,
     }
+
+
+def describe_archiving(team: Team) -> dict[str, Any]:
+    """The rule of archiving of a team and its archives, as JSON."""
+    row = Retention.objects.filter(team=team).first() or Retention()
+    return {"days": row.archive_days, **asdict(archiving.archives_of(team))}
 
 
 def describe_hold(row: Hold) -> dict[str, Any]:
@@ -66,6 +73,28 @@ def keep(request: HttpRequest, wanted: shapes.RetentionIn) -> HttpResponse:
         return json_answer(describe_due(retention.due(team, *days, timezone.now())))
     retention.change(team, *days, actor_of(request))
     return json_answer(describe_retention(team))
+
+
+@router.get("archiving", response=shapes.ArchivingOut, url_name="archiving")
+def archived(request: HttpRequest) -> HttpResponse:
+    """Get after how many days without a new step the team's sessions are archived, and what is. A
+    key needs the scope `erase`."""
+    return json_answer(describe_archiving(team_to(request, "erase")))
+
+
+@router.put("archiving", response=shapes.ArchivingOut | shapes.ColdOut, url_name="archiving")
+@done_once
+def archive(request: HttpRequest, wanted: shapes.ArchivingIn) -> HttpResponse:
+    """Set after how many days without a new step sessions are archived, or only count what that
+    would archive now. It begins within a minute, and every day. A key needs the scope `erase`."""
+    team = team_to(request, "erase")
+    if wanted.dry_run:
+        found = archiving.cold(team, wanted.days, timezone.now())
+        return json_answer(
+            {"sessions": len(found.sessions), "bytes": found.bytes, "held": found.held}
+        )
+    archiving.change(team, wanted.days, actor_of(request))
+    return json_answer(describe_archiving(team))
 
 
 @router.get("holds", response=shapes.HoldList, url_name="holds")

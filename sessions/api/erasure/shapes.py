@@ -99,6 +99,33 @@ class DueOut(Schema):
     held: int
 
 
+class ArchivingIn(Schema):
+    """After how many days without a new step to archive sessions; null is never. With `dry_run`,
+    only count what that would archive now."""
+
+    days: Days | None
+    dry_run: StrictBool = False
+
+
+class ArchivingOut(Schema):
+    """After how many days a team's sessions are archived; null is never. `sessions` are archived,
+    with `text_bytes` of messages in `bytes`."""
+
+    days: int | None
+    sessions: int
+    bytes: int
+    text_bytes: int
+
+
+class ColdOut(Schema):
+    """What would be archived now: sessions, bytes of their messages. `held` more stay because of a
+    hold."""
+
+    sessions: int
+    bytes: int
+    held: int
+
+
 class HoldIn(Schema):
     """What to hold: `value` is a session's id or a task's name; nothing for the team."""
 

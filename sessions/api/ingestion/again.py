@@ -94,7 +94,7 @@ def _conclude(request: HttpRequest, row: RefusedRequest, status: int, said: byte
     rows.update(
         status=status,
         problem=arrivals.storable(problem.get("title", ""), 200),
-        detail=arrivals.masked(problem.get("detail", "")),
+        detail=arrivals.masked(problem.get("detail", ""), row.team_id),
         field=arrivals.storable(errors[0].get("pointer", ""), 300),
         last=timezone.now(),
     )

@@ -25,6 +25,7 @@ from sessions.api.live.handing_out import Form, Format, NoRoom, context_answer, 
 from sessions.api.web.problems import Refusal, problem
 from sessions.api.web.shapes import Problem
 from sessions.models import ManagedContext, Session
+from sessions.models.web.shown import as_stored
 
 router = Router(tags=["Context"])
 
@@ -65,12 +66,13 @@ def context(
     goes_out = managed is None and which.at is None
     if goes_out and may_write(request):
         refuse_paused(session)
-    plan = plan_of(managed) if managed is not None else _plan(session, which, wait)
     form = Form(format, breakpoints, since, which.read_back, which.offloads)
-    try:
-        fields = hand_out(request, plan, form, managed=managed, goes_out=goes_out)
-    except NoRoom as error:
-        return over_budget(error)
+    with as_stored():  # this process keeps parts of it for the agent
+        plan = plan_of(managed) if managed is not None else _plan(session, which, wait)
+        try:
+            fields = hand_out(request, plan, form, managed=managed, goes_out=goes_out)
+        except NoRoom as error:
+            return over_budget(error)
     return context_answer(fields)
 
 

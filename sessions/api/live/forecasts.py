@@ -40,28 +40,40 @@ class RateOut(Schema):
 
 class FactAtRiskOut(Schema):
     """A fact that would leave: the last step whose tool input had it (0 for none), the entry and
-    step that last showed it, and how it could be had afterwards."""
+    step that last showed it, about the step from which it is gone, and how it could be had
+    afterwards."""
 
     fact: str
     used: int
     entry: str
     step: int
+    leaves: int
     after: After
 
 
 class LeavingOut(Schema):
-    """Simulated until the limit is reached: the tokens that edits remove, and how many facts that
-    matter leave the context; `facts` are those likeliest to be needed."""
+    """Simulated until the limit is reached, if that is within reach, else until the next offload:
+    the tokens that edits remove, and how many facts that matter leave the context; `facts` are
+    those likeliest to be needed."""
 
     removed_tokens: int
     count: int
     facts: list[FactAtRiskOut]
 
 
+class OffloadOut(Schema):
+    """The policy offloads in about `steps` calls (0: at the next one) and about every `every`
+    calls, null before the first time; estimated from its settings and past revisions."""
+
+    steps: int
+    every: int | None
+
+
 class ForecastOut(Schema):
     """What comes next; null where nothing can be said."""
 
     sentence: str
+    offload: OffloadOut | None
     limit: LimitOut | None
     rate: RateOut | None
     leaving: LeavingOut | None
@@ -83,7 +95,8 @@ def forecast_of(
     session_id: str,
     facts: bool = Query(False, description="simulate what leaves until then as well"),
 ) -> dict[str, Any]:
-    """Get when the context reaches the limit of its policy or window, and the use per minute.
+    """Get when the policy offloads next, when the context reaches the limit of its policy or
+    window, and the use per minute.
 
     With `facts`: the facts that the policy would take out of the context until then.
     """
@@ -92,7 +105,7 @@ def forecast_of(
     leaves = None
     if facts:
         try:
-            leaves = _leaving(facts_at_risk(session))
+            leaves = _leaving(facts_at_risk(session, found))
         except NothingToForecast as error:
             raise Refusal(422, "Nothing to forecast", str(error), field="?facts") from None
         except FailedApart:
@@ -100,6 +113,7 @@ def forecast_of(
             raise Refusal(503, "Simulation failed", detail, field="?facts") from None
     return {
         "sentence": found.sentence,
+        "offload": asdict(found.offload) if found.offload else None,
         "limit": {"at": found.at, **asdict(found.next)} if found.next else None,
         "rate": asdict(found.rate) if found.rate else None,
         "leaving": leaves,

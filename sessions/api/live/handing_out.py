@@ -36,6 +36,7 @@ from sessions.api.live.needs import needs_of, one_turn_text
 from sessions.api.web.exchange import json_answer, json_bytes
 from sessions.models import ManagedContext, Session
 from sessions.models.record.values import wire_blocks
+from sessions.models.web.shown import value, view
 
 Format = Literal["anthropic", "openai", "responses", "gemini", "pairs", "blocks"]
 
@@ -132,7 +133,7 @@ def _ends_with_agent(body: Mapping[str, Any]) -> bool:
 
 def _wires_of(plan: Plan) -> dict[str, WireBlock]:
     """The originals of a context in wire form; most are those of the session's last one."""
-    known = last_of(plan.session).wires
+    known = {**last_of(plan.session).wires, **plan.wires}
     originals = [block for block in plan.blocks if block.replaces is None]
     found = wire_blocks(plan.session, [block for block in originals if block.id not in known])
     wires = {block.id: known.get(block.id) or found[block.id] for block in originals}
@@ -265,7 +266,9 @@ def _encoded_message(message: Any) -> tuple[Any, bytes, int]:
 
 
 def context_answer(fields: dict[str, Any], status: int = 200) -> HttpResponse:
-    """A response with the fields of `hand_out`."""
+    """A response with the fields of `hand_out`, as the reader sees them."""
+    if view() is not None:
+        return json_answer(value(msgspec.json.decode(msgspec.json.encode(fields))), status)
     if "messages" not in fields:
         return json_answer(fields, status)
     return json_bytes(msgspec.json.encode(fields), status)

@@ -25,6 +25,7 @@ from sessions.api.web.problems import Refusal
 from sessions.models import Session
 from sessions.models.policies.policy_documents import effective
 from sessions.models.record.demo_data import listed
+from sessions.models.web.shown import holding
 
 ROWS_AT_ONCE = 200
 LONGEST_ID = 300
@@ -88,9 +89,10 @@ def sessions(
     ).select_related("policy_version__policy")
     if q:
         wanted = q.replace("\x00", "\ufffd")
-        fields = ("title", "external_id", "agent", "model")
-        parts = [Q(**{f"{field}__icontains": wanted}) for field in fields]
-        rows = rows.filter(parts[0] | parts[1] | parts[2] | parts[3])
+        parts = [
+            Q(**{f"{field}__icontains": wanted}) for field in ("external_id", "agent", "model")
+        ]
+        rows = holding(rows, "title", wanted) | rows.filter(parts[0] | parts[1] | parts[2])
     if cursor:
         created, last = _place(cursor)
         rows = rows.filter(Q(created__lt=created) | Q(created=created, pk__lt=last))
@@ -166,7 +168,7 @@ last = Router(tags=["Sessions"])
 @last.get("sessions/{path:session_id}", response=shapes.SessionOut, url_name="session")
 def session(request: HttpRequest, session_id: str) -> HttpResponse:
     """Get a session."""
-    return json_answer(describe_session(request, session_of(request, session_id)))
+    return json_answer(describe_session(request, session_of(request, session_id, packed=True)))
 
 
 @last.put(

@@ -235,9 +235,11 @@ class HitOut(Schema):
 
 
 class SearchOut(Schema):
-    """Hits, newest first; `waiting` counts sessions with text that is not indexed, up to 1,000."""
+    """Hits, newest first; `waiting` counts sessions with text that is not indexed, up to 1,000,
+    `archived` those whose text is not searched."""
 
     hits: list[HitOut]
     next: int | None
     complete: bool
     waiting: int
+    archived: int

@@ -13,6 +13,7 @@ from sessions.api.replay.entry_costs import StepCosts
 from sessions.models import Block, Edit, Entry, Replacement, Revision, Run, Session
 from sessions.models.record import manifest as manifests
 from sessions.models.record.values import contents
+from sessions.models.web.shown import is_masked
 
 SHOWN_CHARS = 256 * 1024
 """Code points of content sent to a page at once."""
@@ -29,7 +30,8 @@ def describe(session: Session, run: Run, standing: manifests.ManifestEntry) -> d
     data = contents(session, shas)
     for version in outline["versions"]:
         version["text"] = shown_text(wire.decode(data[version["sha"]]))
-    return outline | content_of(wire.decode(data[outline["sha"]]))
+    masked = {"masked": is_masked(shas)}
+    return outline | content_of(wire.decode(data[outline["sha"]])) | masked
 
 
 def content_of(block: wire.WireBlock) -> dict[str, Any]:
@@ -39,6 +41,7 @@ def content_of(block: wire.WireBlock) -> dict[str, Any]:
         "truncated": len(wire.text_of(block)) > SHOWN_CHARS,
         "json": printable(json.dumps(block, ensure_ascii=False, indent=2)[:SHOWN_CHARS]),
         "media": wire.media_count(block),
+        "masked": False,
     }
 
 

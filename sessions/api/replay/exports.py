@@ -27,9 +27,10 @@ from django.utils import timezone
 from ninja import Query, Router
 
 from compaction.redaction.redact import Masker
-from sessions.access import actor_of, session_of
+from sessions.access import actor_of, allowed, may_write, session_of
 from sessions.actions.accounts import audit
-from sessions.actions.record.export import export as lines_of
+from sessions.actions.archives.unpack import open_family
+from sessions.actions.imports.export import export as lines_of
 from sessions.actions.web import forks
 from sessions.actions.web.apart import NotInTime, Pool
 from sessions.api.replay.heads import run_label
@@ -41,8 +42,10 @@ from sessions.api.replay.replay_file import (
 )
 from sessions.api.web.problems import Refusal
 from sessions.models import Session
+from sessions.models.masking.masking import rules_of
 from sessions.models.record.blobs import DamagedBlob
 from sessions.models.record.values import ContentErased, MissingBlob
+from sessions.models.web.shown import as_stored
 
 log = logging.getLogger(__name__)
 
@@ -56,6 +59,9 @@ PROCESSES, WAIT_SECONDS = 3, 3.0
 """Exports at once (a team has one fewer at most), and how long one waits for its turn."""
 
 router = Router(tags=["Sessions"])
+ONLY_MASKED = (
+    "The team shows content masked. Export it masked; owners can export JSON lines without masks."
+)
 _places = Pool(PROCESSES)
 
 
@@ -120,9 +126,10 @@ def export(
     """Download a session: as JSON lines with its sub-agents, or as a replay in one HTML page.
 
     An import of the JSON lines makes the same session; with `masked=false` it is equal in every
-    row. Reviews of compactions that are still under review are left out. The page works from the
-    disk, without a server. 503 if it takes more than 50 s, too many are under way, or the pages
-    are not built.
+    row. If the team shows content masked, only its owners (JSON lines) and programs that write can
+    leave it unmasked. Reviews of compactions that are still under review are left out. The page
+    works from the disk, without a server. 503 if it takes more than 50 s, too many are under way,
+    or the pages are not built.
     """
     return download(request, session_of(request, session_id), form, run, masked=masked)
 
@@ -132,10 +139,14 @@ def download(
 ) -> Download:
     """The response with an export, noted in the audit log. Raises Refusal, ContentErased, and
     Http404 for an unknown run."""
+    if not masked and not may_unmask(request, session, form):
+        raise Refusal(403, "Shown masked", ONLY_MASKED)
     if session.content_erased is not None:
         raise ContentErased(session)
+    open_family(session)
     shown = run_label(shown_run(session, run)) if form == "html" else ""
-    file = _file(session, form, run, masked=masked)
+    with as_stored():  # a masked export has masks of its own
+        file = _file(session, form, run, masked=masked)
     try:
         actor, detail = actor_of(request), {"format": form, "masked": masked}
         audit.note(session.team, actor, "export.made", session.external_id, **detail)
@@ -143,6 +154,13 @@ def download(
     except BaseException:
         file.close()
         raise
+
+
+def may_unmask(request: HttpRequest, session: Session, form: Format = "jsonl") -> bool:
+    """Whether the requester can export a session as it is stored."""
+    if not session.team.show_masked or may_write(request):
+        return True
+    return form == "jsonl" and allowed(request, session.team, "erase")
 
 
 def _name(session: Session, form: Format, run: str, *, masked: bool) -> str:
@@ -249,7 +267,7 @@ def _write(wanted: ExportOrder) -> Written:
         session = Session.objects.select_related("team", "policy_version__policy").get(
             pk=wanted.session
         )
-        masker = Masker() if wanted.masked else None
+        masker = Masker(rules_of(session.team_id)) if wanted.masked else None
         size = 0
         for piece in _pieces(session, wanted, masker):
             size += len(piece)

@@ -18,12 +18,15 @@ from typing import Any, NamedTuple
 
 import msgspec
 from django.http import Http404
+from msgspec import structs
 
 from compaction.context.blocks import KINDS
 from sessions.access import run_named
 from sessions.api.replay.heads import heads_of, ratio_of
 from sessions.models import Run, Session
+from sessions.models.masking.masked_views import ReaderView
 from sessions.models.record import delta, manifest, packing, tail
+from sessions.models.web import shown
 
 ANSWERS_KEPT = 64
 LABELED = 100
@@ -62,7 +65,8 @@ def version_of(session: Session, run: Run) -> str:
     # An assessment changes which breaks are avoidable, but not the version.
     hour = tail.hour_saved_in(session)
     judged = "u" if hour is None else int(hour > 0)
-    return f"{session.version}-{run.pk.hex}-{run.head}-{run.generation}-{live}-{judged}"
+    masks = f"-{seal}" if (seal := shown.seal()) else ""
+    return f"{session.version}-{run.pk.hex}-{run.head}-{run.generation}-{live}-{judged}{masks}"
 
 
 # Answers by state: a hundred pages that follow one session request the same. They do not depend on
@@ -110,8 +114,21 @@ class _Next(msgspec.Struct):
 def news_of(follow: FollowedRun) -> RunDelta | None:
     """The delta for a page with access to the session; None if the session or run does not exist,
     or a delta is not possible."""
+    session = _followed(follow)
+    if session is None or not session.team.show_masked:
+        return _news_of(session, follow)
+    team = session.team
+    # Pages are watched by members: none gets back what it sent.
+    with shown.shown_to(ReaderView(lambda: [team])):
+        return _news_of(_followed(follow), follow)
+
+
+def _followed(follow: FollowedRun) -> Session | None:
     rows = Session.objects.filter(pk=follow.session)
-    session = rows.select_related("team", "policy_version__policy").first()
+    return rows.select_related("team", "policy_version__policy").first()
+
+
+def _news_of(session: Session | None, follow: FollowedRun) -> RunDelta | None:
     try:
         run = run_named(session, follow.run) if session else None
     except Http404:
@@ -129,8 +146,18 @@ def _whole(session: Session, run: Run) -> bytes:
     entries = delta.columns_of(session, run)
     row = tail.stored(run)
     figures = tail.figures_json(row)
+    if shown.view() is not None:
+        figures = msgspec.json.encode(_seen(tail.figures(row)))
     body = _body(session, run, len(entries["from"]), tail.count_of(figures), row.generation)
     return _spliced(body | {"entries": entries}, figures)
+
+
+def _seen(figures: tail.Figures) -> tail.Figures:
+    """Figures with labels of events and cards as the reader sees them."""
+    if shown.view() is None:
+        return figures
+    events, causes = map(shown.cut_value, (figures.events, figures.causes))
+    return structs.replace(figures, events=events, causes=causes)
 
 
 def _packed(session: Session, run: Run) -> bytes:
@@ -138,7 +165,7 @@ def _packed(session: Session, run: Run) -> bytes:
     events are left to `events_json`."""
     entries = delta.entries(session, run)
     row = tail.stored(run)
-    figures = tail.figures(row)
+    figures = _seen(tail.figures(row))
     body = _body(session, run, entries.total, figures.count, row.generation)
     labeled = figures.events[-LABELED]["step"] if len(figures.events) > LABELED else 1
     body |= {
@@ -168,7 +195,7 @@ def _body(session: Session, run: Run, entries: int, steps: int, generation: int)
 
 def events_json(run: Run) -> bytes:
     """What packed manifests of many events leave out."""
-    figures = tail.figures(tail.stored(run))
+    figures = _seen(tail.figures(tail.stored(run)))
     return msgspec.json.encode({"events": figures.events, "causes": figures.causes})
 
 
@@ -205,7 +232,7 @@ def _delta(session: Session, run: Run, old: ClientState) -> bytes | None:
         "changed": found.changed,
         "from_step": news.step,
     }
-    return _spliced(body, msgspec.json.encode(news.figures))
+    return _spliced(body, msgspec.json.encode(_seen(news.figures)))
 
 
 def _spliced(body: dict[str, Any], figures: bytes) -> bytes:

@@ -8,7 +8,7 @@ from typing import Any
 from django.db.models import Q
 
 from sessions.actions.live.answer import standing_of
-from sessions.models import Job, Pin, Run, Session
+from sessions.models import Job, ManagedContext, Pin, Run, Session
 from sessions.models.lab.simulations import simulation_key
 from sessions.models.web.statements import Statement, given_text, given_uuid
 
@@ -72,6 +72,7 @@ def _session(session: Session, run: Run) -> dict[str, Any]:
         "steps": session.step_count,
         "hidden": session.hidden_tokens + run.figures.get("added_tokens", 0),
         "cost_at_least": session.cost_is_bound,
+        "handed_out": bool(_HANDED_OUT.column(session=session.pk)),
         "version": session.version,
         "live": session.live,
         "used": session.used_tokens,
@@ -91,6 +92,7 @@ def _session(session: Session, run: Run) -> dict[str, Any]:
                 "tokens_peak": child.peak_tokens,
                 "ended": child.ended_at,
                 "cost_microusd": child.cost_microusd,
+                "cost_at_least": child.cost_is_bound,
             }
             for child in children
         ],
@@ -144,6 +146,11 @@ _CHILDREN = Statement(
     lambda: Session.objects.filter(parent_id=given_uuid("session")).order_by(
         "parent_step", "started_at"
     )
+)
+_HANDED_OUT = Statement(
+    lambda: ManagedContext.objects.filter(run__session_id=given_uuid("session")).values_list("pk")[
+        :1
+    ]
 )
 _RUNS = Statement(
     lambda: (

@@ -23,6 +23,7 @@ from sessions.api.web.problems import Refusal
 from sessions.models import Revision, Run, Session
 from sessions.models.record import manifest as manifests
 from sessions.models.record.delta import placed_columns
+from sessions.models.web.shown import as_stored, value
 from sessions.models.web.statements import StatementAmong, given_int, given_uuid
 
 ROWS_AT_ONCE = 500
@@ -140,10 +141,12 @@ def recitation(
     """Get the text that a run's policy recites at the end of a step's context; may be empty."""
     session = session_of(request, session_id)
     try:
-        end = recited_at(session, run_of(request, session), step)
+        its_run = run_of(request, session)
+        with as_stored():
+            end = recited_at(session, its_run, step)
     except NoSuchStep as error:
         raise Refusal(422, "No such step", str(error), field="?step") from None
-    return answer(request, {"step": step, "tokens": end.tokens, "text": end.text})
+    return answer(request, {"step": step, "tokens": end.tokens, "text": value(end.text)})
 
 
 @router.get("sessions/{path:session_id}/diff", response=dict, url_name="diff")

@@ -26,10 +26,11 @@ from django.utils.safestring import mark_safe
 from compaction.context import wire
 from compaction.redaction.redact import Masker
 from compaction.redaction.together import Masks, masked_in_order
+from compaction.redaction.values import masked_block
 from sessions.access import run_named
 from sessions.actions.assessments.session_verdicts import verdict_on_session
+from sessions.actions.imports.export import without_cut_word
 from sessions.actions.live.handing_out.recited import recited_by_step
-from sessions.actions.record.export import masked_value, without_cut_word
 from sessions.api.replay.entries import Outlines, content_of, printable
 from sessions.api.replay.following import events_json, manifest_json
 from sessions.api.replay.heads import run_label, run_name
@@ -147,7 +148,7 @@ def _made(masker: Masks | None, line: tuple[str, Any]) -> tuple[str, Any]:
     name, value = line
     if not name.startswith(_CONTENT):
         return name, _converted(value, masker)
-    return name, content_of(masked_value(masker, value) if masker else value)
+    return name, content_of(masked_block(masker, value) if masker else value)
 
 
 def _lines(session: Session, shown: Run) -> Lines:

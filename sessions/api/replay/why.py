@@ -8,9 +8,11 @@ from django.http import HttpRequest
 from ninja import Query, Router, Schema
 
 from compaction.losses.life import Shown, Sight
+from compaction.losses.loss_cost import LossCost
 from sessions.access import run_of, session_of
 from sessions.actions.replay.kept_texts import compared
 from sessions.actions.replay.why import LONGEST, Cause, TooCommon, TooLong, Why, why
+from sessions.actions.reviews.losses import loss_sentence
 from sessions.actions.web.apart import FailedApart
 from sessions.api.replay.replay import RUN
 from sessions.api.web.problems import Refusal
@@ -40,13 +42,37 @@ class SightOut(Schema):
 
 
 class CostOut(Schema):
-    """Calls made because the text was missing, each once, without what their cache breaks cost:
-    `cost_microusd` is estimated, null if unknown, a lower bound if `at_least`."""
+    """Calls made because the text was missing, each once, without what their cache breaks cost and
+    what came again: `cost_microusd` is of reported usage, null if unknown, a lower bound if
+    `at_least`."""
 
     why: Cause
     steps: list[int]
     cost_microusd: int | None
     at_least: bool
+
+
+class CameAgainOut(Schema):
+    """The results of these calls: their tokens, counted here, and what the prompts of the `calls`
+    other model calls that held them paid for them, first as written to the cache or sent uncached,
+    then as read from the cache: estimated."""
+
+    tokens: int
+    calls: int
+    cost_microusd: int
+
+
+class TriesOut(Schema):
+    """Calls before the first of `costs` that look like tries without the text: `guesses` failed
+    with another value, `searches` looked for it, `between` are steps between two of them.
+    `cost_microusd` is estimated and no part of the cost of the loss."""
+
+    guesses: list[int]
+    searches: list[int]
+    between: list[int]
+    cost_microusd: int | None
+    at_least: bool
+    sentence: str
 
 
 class KeptOut(Schema):
@@ -61,9 +87,10 @@ class KeptOut(Schema):
 
 class WhyOut(Schema):
     """The life of a text in a run. `removed` and `needed` are null if it never left, or was not
-    needed after it left. `cost_microusd` is the sum of `costs`. No part of it:
-    `cache_break_microusd`, of what removed the text (measured, or simulated with the run; null if
-    unknown)."""
+    needed after it left. `cost_microusd` is the sum of `costs` and `came_again`
+    (null if nothing did), as `loss` says in a sentence (empty if unknown). No part of it: `tries`
+    (null without any), and `cache_break_microusd`, of what removed the text (measured, or simulated
+    with the run; null if unknown)."""
 
     text: str
     run: str
@@ -74,8 +101,11 @@ class WhyOut(Schema):
     removed: dict[str, Any] | None
     needed: SightOut | None
     costs: list[CostOut]
+    came_again: CameAgainOut | None
+    loss: str
     cost_microusd: int | None
     at_least: bool
+    tries: TriesOut | None
     cache_break_microusd: int | None
     policies: list[KeptOut] | None
 
@@ -115,15 +145,39 @@ def described(found: Why) -> dict[str, Any]:
             {
                 "why": one.why,
                 "steps": one.loss.steps,
-                "cost_microusd": one.loss.microusd,
+                "cost_microusd": one.loss.calls,
                 "at_least": one.loss.at_least,
             }
             for one in found.costs
         ],
+        "came_again": _came_again(found.loss),
+        "loss": loss_sentence(found.loss) if found.costs else "",
         "cost_microusd": found.loss.microusd,
         "at_least": found.loss.at_least,
+        "tries": _tries(found),
         "cache_break_microusd": revision.cost_microusd if revision is not None else None,
         "policies": None,
+    }
+
+
+def _came_again(loss: LossCost) -> dict[str, int] | None:
+    if not loss.carriers:
+        return None
+    return {"tokens": loss.tokens, "calls": loss.carriers, "cost_microusd": loss.carried}
+
+
+def _tries(found: Why) -> dict[str, Any] | None:
+    tried = found.tried
+    tries, cost = tried.tries, tried.cost
+    if not tries.steps:
+        return None
+    return {
+        "guesses": tries.guesses,
+        "searches": tries.searches,
+        "between": tries.between,
+        "cost_microusd": cost.microusd,
+        "at_least": cost.at_least,
+        "sentence": tried.sentence,
     }
 
 

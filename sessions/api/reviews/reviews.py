@@ -17,6 +17,7 @@ from django.urls import reverse
 from ninja import Query, Router
 
 from sessions.access import Asker, require, run_named, session_of, teams_of
+from sessions.actions.archives.unpack import opened
 from sessions.actions.reviews import reviews as actions
 from sessions.api.reviews import shapes
 from sessions.api.web.exchange import done_once, json_answer
@@ -30,8 +31,8 @@ LISTED = 100
 
 
 def item_of(request: HttpRequest, item_id: UUID, right: Right | None = None) -> ReviewItem:
-    """An item of the requester's teams, checked for a right. Raises Http404 and what `require`
-    raises."""
+    """An item of the requester's teams, checked for a right; its session is unpacked. Raises
+    Http404, Unpacking and what `require` raises."""
     rows = ReviewItem.objects.filter(team__in=teams_of(request)).select_related(
         "team", "revision__run__session__team", "revision__run__policy_version__policy",
         "revision__policy_version__policy", "revision__fact_ledger", "added_by",
@@ -41,6 +42,7 @@ def item_of(request: HttpRequest, item_id: UUID, right: Right | None = None) -> 
         raise Http404("no such item")
     if right is not None:
         require(request, item.team, right)
+    opened(item.revision.run.session)
     return item
 
 

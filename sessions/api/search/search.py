@@ -67,7 +67,8 @@ def search_all(
     of_blocks = Wanted(SearchQuery.of(wanted.q), wanted.tool, wanted.kind or "", wanted.error)
     found = search_ending(teams, of_blocks, rows, wanted.state, after=after, limit=limit)
     waiting = Session.objects.filter(UNINDEXED, team__in=teams)[:WAITING].count()
-    return json_answer(_answer(request, found, waiting))
+    archived = Session.objects.filter(archived__isnull=False, team__in=teams).count()
+    return json_answer(_answer(request, found, waiting, archived))
 
 
 @router.get("sessions/{path:session_id}/search", response=shapes.SearchOut, url_name="find")
@@ -96,12 +97,15 @@ def _time(name: str, text: str) -> int | None:
     return at
 
 
-def _answer(request: HttpRequest, found: SearchPage, waiting: int) -> dict[str, Any]:
+def _answer(
+    request: HttpRequest, found: SearchPage, waiting: int, archived: int = 0
+) -> dict[str, Any]:
     return {
         "hits": [_described(request, hit) for hit in found.hits],
         "next": found.after,
         "complete": not found.stopped,
         "waiting": waiting,
+        "archived": archived,
     }
 
 

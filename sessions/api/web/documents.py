@@ -34,6 +34,7 @@ _WITH_A_BODY = {
     507: "The team's quota of storage is used up",
 }
 _WITH_A_SESSION = {410: "The session was erased, or is being erased"}
+_SESSION_IN_BODY = {"memory_boards_subscribe", "reviews_reviews_add"}
 _KEY = {
     "name": "Idempotency-Key",
     "in": "header",
@@ -68,6 +69,8 @@ _ORDER = (
         "Notifications",
         "Ingestion",
         "Erasures",
+        "Masking",
+        "Masking",
         "Dashboard",
         "Replay",
         "Lab",
@@ -101,7 +104,8 @@ def document(api: NinjaAPI) -> Document:
 def _complete(method: str, operation: Document) -> None:
     operation["operationId"] = operation["operationId"].removeprefix("sessions_api_")
     result = _EVERYWHERE | (_WITH_A_BODY if method in ("post", "put") else {})
-    if any(parameter["name"] == "session_id" for parameter in operation["parameters"]):
+    named = {parameter["name"] for parameter in operation["parameters"]}
+    if named & {"session_id", "session"} or operation["operationId"] in _SESSION_IN_BODY:
         result = result | _WITH_A_SESSION
     for status, description in sorted(result.items()):
         answer: Document = {

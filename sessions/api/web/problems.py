@@ -18,6 +18,8 @@ from ninja import NinjaAPI
 from ninja.errors import HttpError, ValidationError
 
 from sessions.access import KEYS_MAY, NotAllowed, note_missed, note_refused
+from sessions.actions.archives.packed import UnreadableArchive
+from sessions.actions.archives.unpack import Unpacking
 from sessions.actions.live.managed import StillReading
 from sessions.actions.live.requests.pausing import RETRY_SECONDS, SessionPaused
 from sessions.actions.record.erased import SessionErased
@@ -25,6 +27,7 @@ from sessions.actions.web.apart import NotInTime
 from sessions.importers.delivered.delivered import Unacceptable
 from sessions.models import Session
 from sessions.models.accounts.teams import ROLE_MAY, Right
+from sessions.models.record.objects import ObjectsAway
 from sessions.models.record.values import ContentErased
 
 log = logging.getLogger(__name__)
@@ -141,6 +144,18 @@ def content_erased(request: HttpRequest, error: ContentErased) -> HttpResponse:
     return problem(410, "Content erased", str(error))
 
 
+def unpacking(request: HttpRequest, error: Unpacking) -> HttpResponse:
+    """A 503 response while an archived session is unpacked."""
+    detail = f"{error} Retry the request, with the same Idempotency-Key if it has one."
+    return problem(503, "Being unpacked", detail, headers={"Retry-After": str(error.seconds)})
+
+
+def unreadable(request: HttpRequest, error: UnreadableArchive) -> HttpResponse:
+    """A 500 response for a session whose archive cannot be read."""
+    log.error("%s needs an archive that cannot be read", _name(request))
+    return problem(500, "Unreadable archive", f"{error} Restore it from a backup.")
+
+
 def unacceptable(request: HttpRequest, error: Unacceptable) -> HttpResponse:
     """A 422 response for input that an action refuses, with the field it names."""
     sentence = f"{error.problem[:1].upper()}{error.problem[1:]}".removesuffix(".") + "."
@@ -155,12 +170,13 @@ def _name(request: HttpRequest) -> str:
 
 
 def busy(request: HttpRequest, error: Exception) -> HttpResponse:
-    """A 503 response while the database is locked, down or restarting."""
-    log.warning("no database for %s: %s", _name(request), type(error).__name__)
+    """A 503 response while the database or object storage is locked, down or restarting."""
+    what = "Object storage" if isinstance(error, ObjectsAway) else "The database"
+    log.warning("%s is away for %s: %s", what, _name(request), error)
     return problem(
         503,
         "Busy",
-        "The database is not responding; nothing was stored. Retry the request, with the "
+        f"{what} is not responding; nothing was stored. Retry the request, with the "
         "same Idempotency-Key if it has one.",
         headers={"Retry-After": str(BUSY_SECONDS)},
     )
@@ -258,6 +274,8 @@ _HANDLERS: dict[type[Exception], Callable[..., HttpResponse]] = {
     NotAllowed: not_allowed,
     SessionErased: erased,
     ContentErased: content_erased,
+    Unpacking: unpacking,
+    UnreadableArchive: unreadable,
     Http404: missing,
     Unacceptable: unacceptable,
     OperationalError: busy,

@@ -12,6 +12,12 @@ from sessions.importers.wire import milliseconds, text_block
 FORMAT = "aider"
 
 _START = re.compile(r"# aider chat started at (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)\s*$")
+_ANSWERED = "(Y)es/(N)o"
+"""What the question in an answer to the client has."""
+
+_PROMPTING = frozenset({"/ask", "/architect", "/code", "/context"})
+"""Commands whose text the model is sent."""
+
 _MODEL = re.compile(r"> (?:Main model|Model): (\S+)")
 
 
@@ -85,6 +91,9 @@ class _ChatReader:
         if not text:
             return
         at = None if self.session.records else self._at
+        if self._kind == "user" and _is_for_client(text):
+            self._log.skipped.append(Skipped(self._from, "typed for the client", "not context"))
+            return
         if self._kind == "user":
             message = Message("user", [text_block(text)], at=at, human=True, line=self._from)
             self.session.records.append(message)
@@ -95,6 +104,12 @@ class _ChatReader:
             Message("assistant", [text_block(text)], call=call, at=at, line=self._from),
             Call(call, model=self.session.model, at=at, line=self._from),
         ]
+
+
+def _is_for_client(text: str) -> bool:
+    """Whether a typed text is a command, or the answer to a question, that no model is sent."""
+    is_command = text.startswith(("/", "!")) and text.split()[0] not in _PROMPTING
+    return is_command or _ANSWERED in text.split("\n", 1)[0]
 
 
 IMPORTER = Importer(

@@ -73,8 +73,8 @@ def _block(block: Block) -> Block:
 
 def _text(found: Json) -> str:
     """A result as text: what the thread shows of it, else its JSON."""
-    if isinstance(found, str):
-        return found
+    if found is None or isinstance(found, str):
+        return found or ""
     shown = next((v for n in _SHOWN if isinstance(v := mapping(found).get(n), str)), None)
     return shown if shown is not None else json.dumps(found, ensure_ascii=False)
 

@@ -5,6 +5,9 @@ The conversation with the model (`api_conversation_history.json`) is an array of
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from compaction.seen.people import words_of
 from sessions.importers import anthropic_messages
 from sessions.importers.importer import Importer
 from sessions.importers.message_array import ArraySession, document
@@ -12,9 +15,12 @@ from sessions.importers.naming import stem_of
 from sessions.importers.records import Json, Log, Message, Skipped
 from sessions.importers.reported import cline_usage
 from sessions.importers.traces.said import unpacked
-from sessions.importers.wire import mapping, milliseconds, sequence, string, text_block
+from sessions.importers.wire import mapping, milliseconds, sequence, string, text_block, text_of
 
 FORMAT = "cline"
+
+_LONGEST_TITLE = 200
+"""Characters of a prompt that is the title of its session."""
 
 _PROMPTS = frozenset({"task", "user_feedback"})
 _ANSWERS = frozenset({"text", "reasoning", "completion_result", "tool", "command"})
@@ -51,7 +57,15 @@ def read(data: bytes, name: str = "") -> Log:
     if compacted:
         # What a compaction made of the session, beside the session itself.
         session.external_id = f"{session.external_id}/{stem_of(name) or compacted}"
+    session.title = _task(messages) or session.title
     return log
+
+
+def _task(messages: Iterable[Message]) -> str:
+    """How the first prompt of a person begins; empty if there is none."""
+    prompts = (text_of(one.blocks).strip() for one in messages if one.human)
+    tasks = (words_of(one.removeprefix("<task>").removesuffix("</task>")) for one in prompts)
+    return next((task.strip()[:_LONGEST_TITLE] for task in tasks if task.strip()), "")
 
 
 def _read_screen(items: list[Json], name: str) -> Log:
@@ -77,7 +91,8 @@ def _read_screen(items: list[Json], name: str) -> Log:
             writer.no_message(index)
         else:
             writer.skipped.append(Skipped(index, form[:120], "not context"))
-    return writer.log(FORMAT, {"title": ""}, name)
+    messages = [one for one in writer.session.records if isinstance(one, Message)]
+    return writer.log(FORMAT, {"title": _task(messages)}, name)
 
 
 def _answer(writer: ArraySession, message: Message, request: dict[str, Json], index: int) -> None:

@@ -1,7 +1,10 @@
-"""Chats of Gemini CLI (JSON): tool calls and their results stand in one message."""
+"""Chats of Gemini CLI (JSON, JSONL): tool calls and their results stand in one message."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from sessions.importers.decoded import Faults, lines
 from sessions.importers.gemini_wire import gemini_blocks
 from sessions.importers.importer import Importer
 from sessions.importers.message_array import ArraySession, document
@@ -12,6 +15,9 @@ from sessions.importers.wire import Block, mapping, milliseconds, sequence, stri
 
 FORMAT = "gemini-cli"
 
+_SET_UP = "<session_context>"
+"""How the message begins with which the client sets up a chat."""
+
 
 def recognises(value: Json) -> bool:
     """Whether a document is a chat of Gemini CLI."""
@@ -19,25 +25,105 @@ def recognises(value: Json) -> bool:
     return "sessionId" in given and "projectHash" in given
 
 
+def begins(objects: Iterable[dict[str, Json]]) -> bool:
+    """Whether the first objects of a JSONL file begin a chat of Gemini CLI."""
+    return any(map(recognises, objects))
+
+
 def read(data: bytes, name: str = "") -> Log:
-    """Read a chat; what the client showed the user is skipped."""
+    """Read a chat; what the client showed the user is skipped. Of a JSONL file, the chat is read as
+    it stands at the end."""
+    head = next((mapping(line.value) for line in lines(data)), {})
+    if recognises(head) and "messages" not in head:
+        chat = _Chat(data)
+        log = _log(chat.head, [*chat.messages.values()], name)
+        log.skipped[:0] = chat.skipped
+        log.problems.extend([*chat.faults.sentences(), *chat.notes])
+        return log
     given = mapping(document(data, "a chat of Gemini CLI"))
+    messages = map(mapping, sequence(given.get("messages")))
+    return _log(given, list(enumerate(messages, start=1)), name)
+
+
+class _Chat:
+    """A JSONL chat as it stands at its end: a message with a known id takes the place of that one,
+    `$set` may state all messages again, `$rewindTo` takes a message and all later ones back."""
+
+    def __init__(self, data: bytes) -> None:
+        self.head: dict[str, Json] = {}
+        self.messages: dict[str, tuple[int, dict[str, Json]]] = {}
+        self.skipped: list[Skipped] = []
+        self.faults = Faults("Unreadable lines")
+        self._left = 0
+        for line in lines(data):
+            if isinstance(line.value, dict):
+                self._take(line.number, line.value)
+            else:
+                self.skipped.append(self.faults.line(line))
+
+    def _take(self, number: int, given: dict[str, Json]) -> None:
+        if "$rewindTo" in given:
+            self._rewind(string(given["$rewindTo"]))
+        elif isinstance(given.get("id"), str):
+            self.messages[string(given["id"])] = (number, given)
+        elif "$set" in given:
+            stated = mapping(given["$set"]).get("messages")
+            if isinstance(stated, list):
+                before, self.messages = self.messages, {}
+                for one in map(mapping, stated):
+                    self.messages[string(one.get("id"))] = (number, one)
+                self._left += len(before.keys() - self.messages.keys())
+        elif not self.head:
+            self.head = given
+
+    def _rewind(self, to: str) -> None:
+        ids = list(self.messages)
+        gone = ids[ids.index(to) :] if to in self.messages else ids
+        self._left += len(gone)
+        for one in gone:
+            del self.messages[one]
+
+    @property
+    def notes(self) -> list[str]:
+        """A sentence on messages that the chat no longer has."""
+        if not self._left:
+            return []
+        return [f"Messages that were taken back or replaced, and are not imported: {self._left}."]
+
+
+def _log(given: dict[str, Json], messages: list[tuple[int, dict[str, Json]]], name: str) -> Log:
     writer = ArraySession("gemini-cli")
-    for index, item in enumerate(map(mapping, sequence(given.get("messages"))), start=1):
+    answered: set[str] = set()
+    for index, item in messages:
         form = string(item.get("type"))
         at = milliseconds(item.get("timestamp"))
         if form == "user":
-            blocks = _content(item)
-            writer.message(Message("user", blocks, at=at, human=bool(blocks), line=index))
+            _sent(writer, item, index, answered)
         elif form == "gemini":
-            _answer(writer, item, index, at)
+            answered |= _answer(writer, item, index, at)
         elif form in {"info", "error", "warning", "about", "help", "stats", "quit"}:
             writer.skipped.append(Skipped(index, form, "not context"))
         else:
             writer.no_message(index)
     log = writer.log(FORMAT, {"id": given.get("sessionId"), "title": ""}, name)
+    # The first words of its task name a chat better than its file does.
+    writer.session.title = ""
     log.problems.extend(_unknown_parts(writer.session))
     return log
+
+
+def _sent(writer: ArraySession, item: dict[str, Json], index: int, answered: set[str]) -> None:
+    """Write what was sent to the model. In chats in lines, results also stand with their calls,
+    in the message before: those ids are in `answered`."""
+    at, blocks = milliseconds(item.get("timestamp")), _content(item)
+    new = [block for block in blocks if block.get("tool_use_id") not in answered]
+    if blocks and not new:
+        writer.skipped.append(Skipped(index, "functionResponse", "not context"))
+    elif new and all(block.get("type") == "tool_result" for block in new):
+        writer.message(Message("tool", new, at=at, line=index))
+    else:
+        human = bool(new) and not string(new[0].get("text")).startswith(_SET_UP)
+        writer.message(Message("user", new, at=at, human=human, line=index))
 
 
 def _content(item: dict[str, Json]) -> list[Block]:
@@ -59,7 +145,8 @@ def _unknown_parts(session: Session) -> list[str]:
     return [f"Parts of an unknown kind, shown as the log has them: {named}."] if named else []
 
 
-def _answer(writer: ArraySession, item: dict[str, Json], index: int, at: int | None) -> None:
+def _answer(writer: ArraySession, item: dict[str, Json], index: int, at: int | None) -> set[str]:
+    """Write an answer, and the results that stand with its calls; return their ids."""
     blocks: list[Block] = [
         {"type": "thinking", "thinking": f"{one.get('subject', '')}\n{one.get('description', '')}"}
         for one in map(mapping, sequence(item.get("thoughts")))
@@ -77,6 +164,7 @@ def _answer(writer: ArraySession, item: dict[str, Json], index: int, at: int | N
     writer.response(message, _usage(mapping(raw)), model=string(item.get("model")), raw=raw)
     if results:
         writer.message(Message("tool", results, at=at, line=index))
+    return {string(block["tool_use_id"]) for block in results}
 
 
 def _result(call: dict[str, Json], called: str) -> Block:
@@ -122,9 +210,10 @@ IMPORTER = Importer(
     name=FORMAT,
     order=56,
     title="Gemini CLI",
-    files="chats (`session-*.json`)",
+    files="chats (`session-*.json`, `session-*.jsonl`)",
     recognised_by="`sessionId` next to `projectHash`",
     read=read,
+    knows_lines=begins,
     knows_document=recognises,
     folder="~/.gemini/tmp",
 )

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
-from compaction.context.blocks import Role
+from compaction.context.blocks import Kind, Role
 from sessions.importers.decoded import Faults, Unreadable, decode, lines
 from sessions.importers.importer import Importer
 from sessions.importers.message_array import ArraySession
-from sessions.importers.records import Json, Log, Message, Skipped
+from sessions.importers.records import Compaction, Json, Log, Message, Skipped
 from sessions.importers.reported import NOTHING
 from sessions.importers.wire import (
     Block,
@@ -24,7 +24,16 @@ from sessions.importers.wire import (
 
 FORMAT = "goose"
 
-_FOR_PEOPLE = frozenset({"systemNotification", "actionRequired", "toolConfirmationRequest"})
+_FOR_PEOPLE = frozenset(
+    {
+        "systemNotification",
+        "actionRequired",
+        "toolConfirmationRequest",
+        "contextLengthExceeded",
+        "summarizationRequested",
+        "conversationCompacted",
+    }
+)
 """Blocks that the client shows and never sends."""
 
 
@@ -48,11 +57,12 @@ def read(data: bytes, name: str = "") -> Log:
     except Unreadable:
         whole = {}
     if recognises(whole):
-        for index, item in enumerate(map(mapping, sequence(whole.get("conversation"))), start=1):
-            _take(writer, item, index)
+        items = map(mapping, sequence(whole.get("conversation")))
+        _take_all(writer, list(enumerate(items, start=1)))
         return _named(writer, whole, name)
     faults = Faults("Lines that are not readable JSON")
     header: dict[str, Json] = {}
+    said: list[tuple[int, dict[str, Json]]] = []
     for line in lines(data):
         given = mapping(line.value)
         if line.fault:
@@ -61,7 +71,8 @@ def read(data: bytes, name: str = "") -> Log:
             header = given
             writer.skipped.append(Skipped(1, "header", "not context", line.raw))
         else:
-            _take(writer, given, line.number)
+            said.append((line.number, given))
+    _take_all(writer, said)
     log = _named(writer, header, name)
     log.problems += faults.sentences()
     return log
@@ -75,27 +86,54 @@ def _named(writer: ArraySession, header: dict[str, Json], name: str) -> Log:
     return log.close(sessions)
 
 
-def _take(writer: ArraySession, item: dict[str, Json], index: int) -> None:
-    seen = mapping(item.get("metadata")).get("agentVisible") is not False
-    blocks = [made for one in blocks_of(item.get("content")) if (made := _block(one))]
-    role = string(item.get("role"))
-    if role not in {"user", "assistant"}:
-        writer.no_message(index)
-    elif not seen or not blocks:
-        writer.skipped.append(Skipped(index, role, "not context"))
-    elif role == "assistant":
-        message = Message("assistant", blocks, at=milliseconds(item.get("created")), line=index)
-        writer.response(message, NOTHING, model="", raw=None)
-    else:
-        results = has_type(blocks, "tool_result")
+def _take_all(writer: ArraySession, said: list[tuple[int, dict[str, Json]]]) -> None:
+    """Write the messages. A compaction hides all of them from the agent, and its summary from the
+    user: what precedes the last summary was sent, and what is hidden after it was not."""
+    seen = [_is_seen_by("agent", item) for _, item in said]
+    standing = seen.index(True) if True in seen else len(said)
+    cuts = [
+        place
+        for place, (_, item) in enumerate(said[: standing + 1])
+        if place and item.get("role") == "user" and not _is_seen_by("user", item)
+    ]
+    for place, (index, item) in enumerate(said):
         at = milliseconds(item.get("created"))
-        sender: Role = "tool" if results else "user"
-        writer.message(Message(sender, blocks, at=at, human=not results, line=index))
+        if place in cuts:
+            writer.session.records.append(Compaction(at=at, line=index))
+        blocks = [made for one in blocks_of(item.get("content")) if (made := _block(one))]
+        role = string(item.get("role"))
+        if role not in {"user", "assistant"}:
+            writer.no_message(index)
+        elif not blocks or not (seen[place] or place < max(cuts, default=0)):
+            writer.skipped.append(Skipped(index, role, "not context"))
+        elif role == "user":
+            message = _from_user(blocks, "summary" if place in cuts else None)
+            message.at, message.line = at, index
+            writer.message(message)
+        else:
+            message = Message("assistant", blocks, at=at, line=index)
+            if _is_seen_by("user", item):
+                writer.response(message, NOTHING, model="", raw=None)
+            else:
+                writer.message(message)  # by the client, so that the agent goes on
+
+
+def _from_user(blocks: list[Block], kind: Kind | None) -> Message:
+    results = has_type(blocks, "tool_result")
+    role: Role = "tool" if results else "user"
+    return Message(role, blocks, kind=kind, human=not results and kind is None)
+
+
+def _is_seen_by(reader: str, item: dict[str, Json]) -> bool:
+    return mapping(item.get("metadata")).get(f"{reader}Visible") is not False
 
 
 def _block(block: Block) -> Block | None:
     form = block.get("type")
-    if form == "toolRequest":
+    audience = mapping(block.get("annotations")).get("audience")
+    if form in _FOR_PEOPLE or (audience is not None and "assistant" not in sequence(audience)):
+        return None
+    if form in {"toolRequest", "frontendToolRequest"}:
         call = mapping(mapping(block.get("toolCall")).get("value")) or mapping(
             block.get("toolCall")
         )
@@ -106,7 +144,11 @@ def _block(block: Block) -> Block | None:
     if form == "image":
         kind, data = block.get("mimeType"), block.get("data")
         return {"type": "image", "source": {"type": "base64", "media_type": kind, "data": data}}
-    return None if form in _FOR_PEOPLE else block
+    if form == "reasoning":
+        return {"type": "thinking", "thinking": string(block.get("text"))}
+    if text := string(mapping(block.get("resource")).get("text")):
+        return text_block(text)
+    return block
 
 
 def _result(block: Block) -> Block:

@@ -8,6 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from sessions.importers.agents.kimi_history import (
+    SUMMARY,
+    KimiMessage,
+    kept_by,
+    sent_result,
+    without_last,
+)
 from sessions.importers.codex.items import parsed
 from sessions.importers.decoded import Faults, NotALog, lines
 from sessions.importers.importer import Importer
@@ -18,11 +25,12 @@ from sessions.importers.records import (
     Json,
     Log,
     Message,
+    Rewind,
     Session,
     Skipped,
 )
 from sessions.importers.reported import NOTHING, Reported, anthropic_usage
-from sessions.importers.wire import Block, mapping, milliseconds, sequence, string, text_block
+from sessions.importers.wire import Block, mapping, milliseconds, sequence, string
 
 FORMAT = "kimi"
 
@@ -81,7 +89,8 @@ class _Events:
         self._calls = 0
         self._in_step = False
         self._model = ""
-        self._standing: list[str] = []
+        self._standing: list[KimiMessage] = []
+        self._open: KimiMessage | None = None
         self._kept = 0
         # What events said since the last prompt, and a whole message may repeat once.
         self._answered: set[str] = set()
@@ -100,7 +109,7 @@ class _Events:
         elif form == "ToolResult":
             value = mapping(payload.get("return_value") or payload.get("result"))
             failed = bool(value.get("is_error"))
-            self._result(payload.get("tool_call_id"), value.get("output"), failed)
+            self._result(payload.get("tool_call_id"), sent_result(value), failed)
         elif form == "StatusUpdate" and isinstance(payload.get("token_usage"), dict):
             self._usage(payload["token_usage"])
         elif form == "CompactionEnd":
@@ -115,7 +124,9 @@ class _Events:
         elif form == "context.apply_compaction":
             self._compaction(given)
         elif form == "context.clear":
-            self._replace(Compaction("manual", at=self.at, line=self.line))
+            self._replace(Compaction("manual", at=self.at, line=self.line), [])
+        elif form == "context.undo" and isinstance(given.get("count"), int):
+            self._undo(given["count"])
         elif form == "usage.record" and self._calls:
             self._model = string(given.get("model")) or self._model
             self.session.model = self._model
@@ -157,8 +168,8 @@ class _Events:
             else:
                 self._result(called, given.get("content"), failed=False)
         elif blocks:
-            origin = mapping(given.get("origin")).get("kind", "user")
-            self._say(blocks, human=origin == "user")
+            origin = string(mapping(given.get("origin")).get("kind")) or "user"
+            self._say(blocks, human=origin == "user", origin=origin)
 
     def _answer(self, blocks: list[Block]) -> None:
         blocks = [_thought(block) for block in blocks]
@@ -166,10 +177,12 @@ class _Events:
             self._in_step = True
             self._calls += 1
             self._said = []
+            self._open = None
             self._call()
         self._said += blocks
         call = f"call-{self._calls}"
-        self._add(Message("assistant", blocks, call=call, at=self.at, line=self.line))
+        response = Message("assistant", blocks, call=call, at=self.at, line=self.line)
+        self._open = self._add(response, "assistant", self._open)
 
     def _call(self, reported: Reported = NOTHING, raw: Json = None) -> None:
         """Write the call of the latest step, or add to it."""
@@ -185,12 +198,12 @@ class _Events:
             "content": content,
             "is_error": failed,
         }
-        self._add(Message("tool", [block], at=self.at, line=self.line))
+        self._add(Message("tool", [block], at=self.at, line=self.line), "tool")
 
-    def _say(self, blocks: list[Block], human: bool) -> None:
+    def _say(self, blocks: list[Block], human: bool, origin: str = "user") -> None:
         self._in_step = False
         self._said, self._answered = [], set()
-        self._add(Message("user", blocks, at=self.at, human=human, line=self.line))
+        self._add(Message("user", blocks, at=self.at, human=human, line=self.line), origin)
 
     def _usage(self, raw: Json) -> None:
         given = mapping(raw)
@@ -210,10 +223,9 @@ class _Events:
             self._call(reported, raw)
 
     def _compaction(self, given: dict[str, Json]) -> None:
-        """Replace the first messages by a summary: as many as stated, else all of them."""
-        count = given.get("compactedCount")
-        kept = self._standing[count:] if isinstance(count, int) and count > 0 else []
-        self._kept += len(kept)
+        """Replace messages by a summary: all of them, but for what the event says is kept."""
+        kept = kept_by(given, self._standing)
+        self._kept += sum(len(one.keys) for one in kept)
         if self._kept > _MOST_KEPT:
             raise NotALog(
                 f"Line {self.line}: the compactions keep more than {_MOST_KEPT:,} messages in all. "
@@ -221,26 +233,38 @@ class _Events:
             )
         before, after = given.get("tokensBefore"), given.get("tokensAfter")
         compaction = Compaction(
-            keep=tuple(kept),
+            keep=tuple(key for one in kept for key in one.keys),
             tokens_before=before if isinstance(before, int) else None,
             tokens_after=after if isinstance(after, int) else None,
             at=self.at,
             line=self.line,
         )
-        self._replace(compaction)
-        if summary := string(given.get("summary")):
-            message = Message("user", [text_block(summary)], kind="summary", at=self.at)
-            message.line = self.line
-            self._add(message)
+        self._replace(compaction, kept)
+        stated = given.get("contextSummary") or given.get("summary")
+        if summary := content_blocks(mapping(stated).get("content", stated)):
+            message = Message("user", summary, kind="summary", at=self.at, line=self.line)
+            self._add(message, SUMMARY)
 
-    def _replace(self, compaction: Compaction) -> None:
+    def _replace(self, compaction: Compaction, kept: list[KimiMessage]) -> None:
         self.session.records.append(compaction)
-        self._standing = list(compaction.keep)
+        self._standing, self._in_step = kept, False
 
-    def _add(self, message: Message) -> None:
+    def _undo(self, count: int) -> None:
+        """Take back the last prompts with all that followed, but for what the client put in."""
+        self._standing, gone = without_last(self._standing, count)
+        self._in_step = False
+        if drop := tuple(key for one in gone for key in one.keys):
+            self.session.records.append(Rewind(drop, at=self.at, line=self.line))
+
+    def _add(self, message: Message, origin: str, of: KimiMessage | None = None) -> KimiMessage:
+        """Write a message, which may be a part `of` a response."""
         message.key = f"message-{message.line}.{len(self.session.records)}"
-        self._standing.append(message.key)
         self.session.records.append(message)
+        if of is None:
+            of = KimiMessage(origin)
+            self._standing.append(of)
+        of.keys.append(message.key)
+        return of
 
 
 def _thought(block: Block) -> Block:
@@ -258,10 +282,9 @@ def _essence(blocks: list[Block]) -> Json:
 def _used(call: dict[str, Json]) -> Block:
     function = mapping(call.get("function")) or call
     given = function.get("arguments")
-    used: Block = {"type": "tool_use", "id": string(call.get("id"))}
-    used["name"] = string(function.get("name"))
-    used["input"] = given if isinstance(given, dict) else parsed(given)
-    return used
+    named = {"id": string(call.get("id")), "name": string(function.get("name"))}
+    inputs = given if isinstance(given, dict) else parsed(given)
+    return {"type": "tool_use", **named, "input": inputs}
 
 
 IMPORTER = Importer(

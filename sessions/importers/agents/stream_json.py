@@ -5,9 +5,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from compaction.context.blocks import Kind
 from sessions.importers.decoded import Faults, Unreadable, decode, lines
 from sessions.importers.importer import Importer
-from sessions.importers.records import Call, Json, Log, Message, Reason, Session, Skipped
+from sessions.importers.records import (
+    Call,
+    Compaction,
+    Json,
+    Log,
+    Message,
+    Reason,
+    Session,
+    Skipped,
+)
 from sessions.importers.reported import anthropic_usage
 from sessions.importers.wire import (
     blocks_of,
@@ -20,6 +30,9 @@ from sessions.importers.wire import (
 )
 
 FORMAT = "claude-stream-json"
+
+_BY_CLIENT = "<synthetic>"
+"""The model of responses that the client wrote."""
 
 _BESIDE = frozenset(
     {"system", "result", "stream_event", "control_request", "control_response", "rate_limit_event"}
@@ -83,6 +96,7 @@ class _StreamReader:
         self.log = log
         self._main = ""
         self._agents: dict[str, Session] = {}
+        self._awaits_summary = False
 
     def take(self, given: dict[str, Json], index: int, raw: bytes) -> None:
         """Process one message."""
@@ -92,10 +106,14 @@ class _StreamReader:
         if form in {"user", "assistant"} and (record := self._record(given, form, index)):
             agent = self._agent(string(given.get("parent_tool_use_id")))
             agent.records.extend(record)
-            agent.model = string(mapping(given.get("message")).get("model")) or agent.model
+            model = string(mapping(given.get("message")).get("model"))
+            agent.model = agent.model if model in {"", _BY_CLIENT} else model
             return
         if form in {"system", "result"}:
             self._main = string(given.get("session_id")) or self._main
+        if given.get("subtype") == "compact_boundary":
+            self._compact(given, index)
+            return
         known = form in _BESIDE or form in {"user", "assistant"}
         reason: Reason = "not context" if known else "unknown" if form else "malformed"
         self.log.skipped.append(Skipped(index, form[:120], reason, raw))
@@ -117,17 +135,36 @@ class _StreamReader:
     ) -> Iterable[Message | Call] | None:
         inner = mapping(given.get("message"))
         blocks = blocks_of(inner.get("content"))
-        if not blocks:
+        if not blocks or given.get("error"):
             return None
         at = milliseconds(given.get("timestamp"))
         key = string(given.get("uuid")) or f"message-{index}"
         if form == "user":
             human = not has_type(blocks, "tool_result") and any(map(is_said_in, blocks))
             human = human and not given.get("isSynthetic") and not given.get("parent_tool_use_id")
-            return [Message("user", blocks, key=key, at=at, human=human, line=index)]
+            kind: Kind | None = None
+            if self._awaits_summary and given.get("isSynthetic"):
+                kind, self._awaits_summary = "summary", False
+            return [Message("user", blocks, key=key, at=at, human=human, kind=kind, line=index)]
         return self._response(inner, Message("assistant", blocks, key=key, at=at, line=index))
 
+    def _compact(self, given: dict[str, Json], index: int) -> None:
+        about = mapping(given.get("compact_metadata"))
+        before, trigger = about.get("pre_tokens"), about.get("trigger")
+        compaction = Compaction(
+            "manual" if trigger == "manual" else "auto" if trigger == "auto" else "unknown",
+            tokens_before=before if isinstance(before, int) else None,
+            at=milliseconds(given.get("timestamp")),
+            key=string(given.get("uuid")) or None,
+            line=index,
+        )
+        self._agent("").records.append(compaction)
+        self._awaits_summary = True
+
     def _response(self, inner: dict[str, Json], message: Message) -> Iterator[Message | Call]:
+        if inner.get("model") == _BY_CLIENT:
+            yield message
+            return
         message.call = string(inner.get("id")) or f"call-{message.line}"
         usage, reconciles = anthropic_usage(inner.get("usage"))
         yield message

@@ -149,6 +149,10 @@ def _blocks(given: dict[str, Json], role: Role, place: str) -> list[Block]:
         # An empty message still counts, and must be recognizable.
         listed = [content] if isinstance(content, str) else content or []
         blocks = [_text(one) if isinstance(one, str) else dict(one) for one in listed]
+    effort = given.get("output_config")
+    if role == "system" and isinstance(effort, dict):
+        # It holds from this place on, and so it is content: what is sent again must have it here.
+        blocks.append({**effort, "type": "output_config"})
     return blocks or [_text("")]
 
 

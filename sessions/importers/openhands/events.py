@@ -114,11 +114,12 @@ class _EventReader:
         if kind == "SystemPromptEvent":
             tools = sequence(given.get("tools"))
             blocks: list[Block] = [{"type": "tools", "tools": tools}] if tools else []
-            blocks += content_blocks([given.get("system_prompt")])
+            texts = [given.get("system_prompt"), given.get("dynamic_context")]
+            blocks += content_blocks([one for one in texts if one])
             return Message("system", blocks, kind="system")
         if kind == "MessageEvent":
             said = mapping(given.get("llm_message"))
-            blocks = content_blocks(said.get("content"))
+            blocks = [*_thinking(said), *content_blocks(said.get("content"))]
             blocks += content_blocks(sequence(given.get("extended_content")))
             if said.get("role") == "assistant" or given.get("source") == "agent":
                 return Message("assistant", blocks, call=_call(given, key))
@@ -147,9 +148,7 @@ def _call(given: dict[str, Json], key: str) -> str:
 
 
 def _action(given: dict[str, Json]) -> list[Block]:
-    blocks: list[Block] = []
-    if thought := string(given.get("reasoning_content")):
-        blocks.append({"type": "thinking", "thinking": thought})
+    blocks = _thinking(given)
     blocks += content_blocks(sequence(given.get("thought")))
     function = mapping(mapping(given.get("tool_call")).get("function"))
     stated = unpacked(function.get("arguments"))
@@ -165,11 +164,18 @@ def _action(given: dict[str, Json]) -> list[Block]:
     return blocks
 
 
+def _thinking(given: dict[str, Json]) -> list[Block]:
+    thought = string(given.get("reasoning_content"))
+    return [{"type": "thinking", "thinking": thought}] if thought else []
+
+
 def _observation(given: dict[str, Json]) -> Block:
     """A tool's result. Fields beside the text, such as the exit code, stay in the block."""
     seen = mapping(given.get("observation"))
     stated = (seen.get(name) for name in ("content", "output", "text", "error"))
-    found = next((one for one in stated if one), None) or given.get("error") or given.get("reason")
+    found = next((one for one in stated if one and one is not True), None) or given.get("error")
+    if rejected := string(given.get("rejection_reason")) or string(given.get("reason")):
+        found = f"Action rejected: {rejected}"  # as the model reads it
     content = found if isinstance(found, str) else content_blocks(sequence(found))
     failed = given.get("kind") == "AgentErrorEvent" or bool(seen.get("is_error"))
     return {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from sessions.importers.records import Json
 from sessions.importers.reported import NOTHING, Reported, openai_usage
 from sessions.importers.traces.said import TraceMessage, answer_in, joined, said_in, unpacked
@@ -53,6 +55,7 @@ _USAGE = {
     ),
     "cache_creation_input_tokens": (
         "gen_ai.usage.cache_creation.input_tokens",
+        "gen_ai.usage.cache_write.input_tokens",
         "gen_ai.usage.cache_creation_input_tokens",
         "gen_ai.usage.details.cache_write_tokens",
         "llm.token_count.prompt_details.cache_write",
@@ -81,6 +84,30 @@ def traced_call_of(span: TraceSpan) -> TracedCall | None:
         call.tools = _tools(span)
         return call
     return _tool_call(span) if _is_tool_call(span) else None
+
+
+def repeated(calls: Iterable[tuple[TraceSpan, TracedCall]]) -> set[str]:
+    """Ids of spans that repeat a model call, as an SDK's own beside those of an instrumentation.
+
+    Such a span has the id of the same response, or no content and is within the span of the call.
+    """
+    made = [(span, one) for span, one in calls if one.is_model]
+    heard = {one.id for _, one in made if one.said or one.answer}
+    known: set[str] = set()
+    found: set[str] = set()
+    for span, one in sorted(made, key=lambda call: call[1].id not in heard):
+        response = _response(span)
+        if response in known or one.id not in heard and span.parent in heard:
+            found.add(one.id)
+        elif response:
+            known.add(response)
+    return found
+
+
+def _response(span: TraceSpan) -> str:
+    """The provider's id of a response; empty if unknown."""
+    stated = span.text("gen_ai.response.id")
+    return stated or string(mapping(unpacked(span.attributes.get("output.value"))).get("id"))
 
 
 def _begun(span: TraceSpan, said: list[TraceMessage], answer: list[TraceMessage]) -> TracedCall:

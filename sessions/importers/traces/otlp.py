@@ -12,7 +12,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from sessions.importers.decoded import Faults, NotALog, Unreadable, decode, lines
 from sessions.importers.importer import Importer
 from sessions.importers.records import Json, Log, Skipped
-from sessions.importers.traces.model_spans import traced_call_of
+from sessions.importers.traces.model_spans import repeated, traced_call_of
 from sessions.importers.traces.spans import TraceSpan, is_export, is_span, spans_in
 from sessions.importers.traces.traced_calls import write_sessions
 
@@ -74,11 +74,16 @@ def sessions_of(log: Log, spans: list[TraceSpan]) -> Log:
     """Write the sessions of spans; others than model calls are skipped.
 
     Tools' spans repeat what the next model call was sent, so they count only in conversations
-    without spans of model calls.
+    without spans of model calls. Two spans of one model call count once.
     """
     found = [(span, traced_call_of(span)) for span in spans]
     answered = {one.group for _, one in found if one is not None and one.is_model}
-    taken = [one for _, one in found if one and (one.is_model or one.group not in answered)]
+    again = repeated((span, one) for span, one in found if one is not None)
+    taken = [
+        one
+        for _, one in found
+        if one and one.id not in again and (one.is_model or one.group not in answered)
+    ]
     kept = {id(one) for one in taken}
     lines_used = {one.line for one in taken}
     for span, one in found:

@@ -14,10 +14,13 @@ from django.http import Http404
 
 from compaction.redaction.redact import Masker
 from sessions.actions.accounts import audit
-from sessions.actions.record.export import export
+from sessions.actions.archives.unpack import open_family
+from sessions.actions.imports.export import export
+from sessions.actions.imports.team_export import StillChanging, export_team
 from sessions.api.replay.replay_file import NotBuilt, PageTooLarge, replay_file, shown_run
-from sessions.management.named import SESSION_HELP, find_session
-from sessions.models import Session
+from sessions.management.named import SESSION_HELP, find_session, find_team
+from sessions.models import Session, Team
+from sessions.models.masking.masking import rules_of
 
 
 class Command(BaseCommand):
@@ -25,11 +28,11 @@ class Command(BaseCommand):
         "Write a session with its sub-agents as JSON lines: messages, model calls, runs with their "
         "edits, policies, reviews and notes. `import` makes the same session of it. With `--html`, "
         "write its replay as one page that works from the disk instead. Secrets and personal data "
-        "are masked; the last line on stderr counts them."
+        "are masked; the last line on stderr counts them. With `--to`, write a whole team."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("session", help=SESSION_HELP)
+        parser.add_argument("session", nargs="?", help=SESSION_HELP)
         parser.add_argument("-o", "--output", type=Path, help="a new file (default: stdout)")
         parser.add_argument("--html", type=Path, help="a new file for the replay, as HTML")
         parser.add_argument(
@@ -40,15 +43,25 @@ class Command(BaseCommand):
         )
         parser.add_argument("--unmasked", action="store_true", help="write everything as stored")
         parser.add_argument("--team", default=None, help="team slug (default: the local team)")
+        parser.add_argument(
+            "--to", type=Path, metavar="FILE",
+            help="without a session: a new file for the whole team, unmasked",
+        )  # fmt: skip
 
-    def handle(self, *args: Any, session: str, output: Path | None, **options: Any) -> None:
+    def handle(self, *args: Any, session: str | None, output: Path | None, **options: Any) -> None:
         html: Path | None = options["html"]
+        if (session is None) == (options["to"] is None):
+            raise CommandError("Name a session, or a file with `--to`.", returncode=2)
+        if session is None:
+            self._team(find_team(options["team"]), options["to"])
+            return
         if html and output:
             raise CommandError("Choose `--output` or `--html`, not both.", returncode=2)
         if options["run"] and not html:
             raise CommandError("`--run` needs `--html`: JSON lines have all runs.", returncode=2)
         found = find_session(session, options["team"])
-        masker = None if options["unmasked"] else Masker()
+        open_family(found)
+        masker = None if options["unmasked"] else Masker(rules_of(found.team_id))
         detail: dict[str, Any] = {"masked": masker is not None}
         if html:
             pieces, detail["run"] = self._page(found, options["run"], masker)
@@ -69,6 +82,19 @@ class Command(BaseCommand):
             counted = ", ".join(f"{n} {kind}" for kind, n in sorted(masker.masked.items()))
             said = f"masked: {counted or 'nothing found to mask'}"
         self.stderr.write(f"{size:,} bytes; {said}.")
+
+    def _team(self, team: Team, place: Path) -> None:
+        try:
+            sessions = export_team(team, place, audit.COMMAND)
+        except FileExistsError:
+            said = f"{place} already exists. Choose another file."
+            raise CommandError(said, returncode=2) from None
+        except StillChanging as error:
+            raise CommandError(str(error), returncode=1) from None
+        except OSError as error:
+            raise CommandError(f"{place}: {error.strerror}.", returncode=1) from None
+        many = f"{sessions:,} session{'' if sessions == 1 else 's'}"
+        self.stderr.write(f"{many}, {place.stat().st_size:,} bytes; nothing masked.")
 
     def _page(
         self, session: Session, named: str, masker: Masker | None

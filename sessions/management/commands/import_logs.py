@@ -14,15 +14,18 @@ from compaction.tokens import counted
 from sessions.actions.accounts import audit
 from sessions.actions.imports.changed import IfChanged
 from sessions.actions.imports.imports import begin_import, files_under, report, run_import
+from sessions.actions.imports.team_import import TeamNotEmpty, import_team, is_team
 from sessions.importers import IMPORTERS
+from sessions.importers.decoded import NotALog
 from sessions.management.named import find_team
-from sessions.models import ImportFile
+from sessions.models import ImportFile, Session, Team
 
 
 class Command(BaseCommand):
     help = (
         f"Import agent logs ({', '.join(one.title for one in IMPORTERS.values())}). Formats "
-        "are detected by content; importing again adds only what is new."
+        "are detected by content; importing again adds only what is new. The export of a team "
+        "goes into an empty team."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -39,6 +42,12 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, paths: list[Path], **options: Any) -> None:
         team = find_team(options["team"])
+        if teams := [path for path in paths if is_team(path)]:
+            if len(paths) > 1:
+                said = f"{teams[0]} is the export of a team. Import it alone."
+                raise CommandError(said, returncode=2)
+            self._team(team, teams[0], as_json=options["json"])
+            return
         missing = [path for path in paths if not path.exists()]
         there = [path for path in paths if path not in missing]
         absent = f"No such file or folder: {', '.join(map(str, missing))}."
@@ -62,6 +71,21 @@ class Command(BaseCommand):
         self._judge(result, {str(path) for path in there if path.is_file()})
         if missing:
             raise CommandError(absent, returncode=1)
+
+    def _team(self, team: Team, path: Path, *, as_json: bool) -> None:
+        try:
+            problems = import_team(team, path, audit.COMMAND)
+        except (NotALog, TeamNotEmpty) as error:
+            why = "not empty" if isinstance(error, TeamNotEmpty) else "not readable"
+            audit.note(team, audit.COMMAND, "import.refused", "team", why=why)
+            raise CommandError(f"{path}: {error}", returncode=1) from None
+        sessions = Session.objects.for_team(team).count()
+        if as_json:
+            self.stdout.write(json.dumps({"sessions": sessions, "problems": problems}))
+            return
+        for problem in problems:
+            self.stdout.write(problem)
+        self.stdout.write(f"{_many(sessions, 'session')} in team {team.slug}.")
 
     def _judge(self, result: dict[str, Any], named: set[str]) -> None:
         """Fail if nothing was imported, or if an explicitly named file was refused."""
@@ -87,7 +111,7 @@ class Command(BaseCommand):
                 self.stdout.write(f"refused  {file['path']}: {file['problems'][0]}")
                 continue
             self.stdout.write(
-                f"{file['state']:8} {file['path']}  {file['format']}: "
+                f"{ImportFile.State(file['state']).label:8} {file['path']}  {file['format']}: "
                 f"{_many(file['sessions'], 'session')}, {_many(file['messages'], 'message')} "
                 f"({file['new_messages']} new), {_many(file['calls'], 'call')}, "
                 f"{_many(file['skipped'], 'record')} skipped"

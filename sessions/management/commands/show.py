@@ -12,7 +12,7 @@ from django.core.management.base import BaseCommand, CommandError
 from compaction.context.blocks import KINDS
 from sessions.actions.assessments.session_verdicts import verdict_on_session
 from sessions.actions.reviews.sizes import reported
-from sessions.figures import money
+from sessions.figures import at_least
 from sessions.management.named import SESSION_HELP, find_session, find_team
 from sessions.models import Run, Session, Team
 from sessions.models.record import manifest
@@ -101,6 +101,7 @@ class Command(BaseCommand):
                     "title": str(one),
                     "steps": one.step_count,
                     "cost_microusd": one.cost_microusd,
+                    "cost_at_least": one.cost_is_bound,
                     "demo": one.demo,
                 }
                 for one in rows
@@ -108,8 +109,7 @@ class Command(BaseCommand):
             self.stdout.write(json.dumps({"sessions": shown}, ensure_ascii=False))
             return
         for one in rows:
-            least = "≥ " if one.cost_is_bound else ""
-            cost = f"{least}{money(one.cost_microusd)}"
+            cost = at_least(one.cost_microusd, bound=one.cost_is_bound)
             steps = f"{one.step_count:,} steps"
             title = " ".join(str(one).split())[:80]
             self.stdout.write(f"{one.external_id:36} {steps:>12} {cost:>10}  {title}")

@@ -37,6 +37,9 @@ class Command(BaseCommand):
             self.stdout.write(f"team {row['team']}: ≈ {size(row['bytes'])} of content")
         if found["storage"]["database_bytes"] is not None:
             self.stdout.write(f"database: {size(found['storage']['database_bytes'])}")
+        if where := found["storage"]["objects"]:
+            left = found["storage"]["objects_to_remove"]
+            self.stdout.write(f"objects: {where}, {left} to remove")
         for row in found["failed"]:
             self.stdout.write(
                 f"failed {row['kind']} of {row['team']}: {row['title']} ({row['id']})"

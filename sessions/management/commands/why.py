@@ -83,8 +83,10 @@ def _costs(rows: dict[str, Any], run: Run) -> Iterator[str]:
     for one in rows["costs"]:
         steps = ", ".join(map(str, one["steps"]))
         yield f"{one['why'].capitalize()} at step {steps}: {_cost(one)}"
-    if rows["costs"]:
-        yield f"The loss cost {_cost(rows)}, without cache breaks (estimated)."
+    if rows["loss"]:
+        yield rows["loss"]
+    if rows["tries"] is not None:
+        yield rows["tries"]["sentence"]
     if rows["cache_break_microusd"]:
         known = "simulated" if run.origin == Run.Origin.SIMULATED else "measured"
         yield f"The cache break cost {figures.money(rows['cache_break_microusd'])} ({known})."

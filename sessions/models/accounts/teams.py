@@ -8,14 +8,15 @@ from typing import Literal, get_args
 from django.conf import settings
 from django.db import models
 
-Right = Literal["read", "review", "write", "accept", "keys", "audit", "members", "erase"]
+Right = Literal["read", "review", "reveal", "write", "accept", "keys", "audit", "members", "erase"]
 """Something a member may be allowed to do.
 
 `read`: everything except the audit log. `review`: judge summaries, leave notes on
-steps. `write`: import, pin, undo, draft, simulate and propose policies. `accept`: start and roll
+steps. `reveal`: see a block without masks where the team shows content masked. `write`: import,
+pin, undo, draft, simulate and propose policies. `accept`: start and roll
 back a proposed policy. `keys`: create and revoke keys. `audit`: read the audit log. `members`:
 invite, change roles, remove members and rename the team. `erase`: erase for good, set retention,
-and hold.
+hold, and say what is masked.
 """
 RIGHTS: tuple[Right, ...] = get_args(Right)
 
@@ -34,7 +35,14 @@ class Team(models.Model):
         "agent_sessions.PolicyVersion", null=True, on_delete=models.PROTECT, related_name="+"
     )
     require_second_factor = models.BooleanField(
-        default=False, help_text="members without one set it up before anything else"
+        default=False,
+        db_default=False,
+        help_text="members without one set it up before anything else",
+    )
+    show_masked = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="members and keys that only read see content masked",
     )
     created = models.DateTimeField(auto_now_add=True)
 
@@ -78,7 +86,7 @@ class Membership(models.Model):
 ROLE_MAY: dict[str, tuple[Right, ...]] = {
     Membership.Role.OWNER: RIGHTS,
     Membership.Role.EDITOR: ("read", "review", "write", "accept", "keys", "audit"),
-    Membership.Role.REVIEWER: ("read", "review"),
+    Membership.Role.REVIEWER: ("read", "review", "reveal"),
     Membership.Role.VIEWER: ("read",),
 }
 """The rights of each role; the only table of them."""

@@ -1,4 +1,4 @@
-"""When people look at a team's dashboard."""
+"""When people look at a team's pages."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from sessions.models.accounts.teams import Team
 
 
 class Visit(models.Model):
-    """The visits of one person to the dashboard of one team.
+    """The visits of one person to the pages of one team.
 
-    `latest` is when they last opened it, `previous` the end of the visit before this one; null at
+    `latest` is when they last opened one, `previous` the end of the visit before this one; null at
     the first.
     """
 

@@ -81,7 +81,10 @@ def _of(chosen: tuple[str, ...]) -> StatementIn:
         lambda times: (
             sessions_inside(times, chosen)
             .filter(cost_microusd__isnull=False)
-            .only("title", "external_id", "cost_microusd", "model", *_USED)
+            .only(
+                *("title", "external_id", "model", *_USED),
+                *("cost_microusd", "cost_at_least", "usage_calls"),
+            )
             .order_by("-cost_microusd", "pk")[:1]
         )
     )

@@ -5,12 +5,13 @@ from __future__ import annotations
 from django.db.models import F, Q, Value
 from django.db.models.functions import Greatest
 
+from sessions.models.record.sessions import COST_IS_BOUND
+
 _PRICED = Q(cost_microusd__isnull=False)
 _ASSESSED = Q(assessment__session__isnull=False)
 _WINDOWED = Q(window__gt=0, peak_tokens__gt=0)
 _SPLIT = Q(assessment__uncached_microusd__isnull=False)
 _PARTIAL = Q(usage_calls__gt=0, usage_calls__lt=F("step_count"))
-_UNDERSTATED = Q(cost_at_least=True)
 
 UNMANAGED = Q(policy_version=None)
 
@@ -23,12 +24,12 @@ CONDITIONS: dict[str, Q] = {
     "no_usage": Q(usage_calls=0),
     "no_price": Q(usage_calls__gt=0) & ~_PRICED,
     "partial": _PRICED & _PARTIAL,
-    "understated": _PRICED & _UNDERSTATED,
-    "short": _PRICED & (_PARTIAL | _UNDERSTATED),
+    "understated": _PRICED & Q(cost_at_least=True),
+    "short": COST_IS_BOUND,
     "forecast": Q(forecast_calls__gt=0),
     "hour": Q(assessment__hour_saved_microusd__isnull=False),
     "split_partial": _SPLIT & _PARTIAL,
-    "split_short": _SPLIT & (_PARTIAL | _UNDERSTATED),
+    "split_short": _SPLIT & COST_IS_BOUND,
     "broken": Q(break_count__gt=0),
     "usage": Q(usage_calls__gt=0),
     "split": _SPLIT,

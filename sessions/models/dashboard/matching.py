@@ -14,6 +14,7 @@ from sessions.models.record.revisions import Revision, Run
 from sessions.models.record.sessions import Session
 from sessions.models.web.happened import happened_in
 from sessions.models.web.periods import LAST
+from sessions.models.web.shown import holding, view
 
 NEAR_LIMIT = 0.8
 """Share of the window from which a session counts as near the limit."""
@@ -54,6 +55,7 @@ FLAGS: dict[str, tuple[str, str, Callable[[], Q | Exists]]] = {
         "Near the limit",
         lambda: Q(window__isnull=False, peak_tokens__gte=F("window") * NEAR_LIMIT),
     ),
+    "lost": ("lost", "Lost facts", lambda: Q(assessment__lost_facts__gt=0)),
     "errors": ("error", "Errors", lambda: Q(error_count__gt=0)),
     "sub-agents": (
         "subagent",
@@ -112,8 +114,12 @@ def matching(
     if timed:
         rows = rows.filter(happened_in([(since or 0, LAST if until is None else until)]))
     if q:
-        found = Q(Exists(blocks_with(q)))
-        for field in ("title", "agent", "model", "external_id"):
+        found = Q(Exists(blocks_with(q))) | Q(title__icontains=q)
+        if view() is not None:
+            seen = holding(Block.objects.filter(session__team=team), "preview", q)
+            titled = holding(Session.objects.for_team(team), "title", q)
+            found = Q(pk__in=seen.values("session")) | Q(pk__in=titled.values("pk"))
+        for field in ("agent", "model", "external_id"):
             found |= Q(**{f"{field}__icontains": q})
         rows = rows.filter(found)
     return rows

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -27,9 +28,11 @@ _FIGURES = ("cost_microusd", "needs", "in_context", "read_backs_microusd")
 @dataclass(frozen=True, slots=True)
 class SimulatedSaving:
     """A version of a simulation over `sessions`, as simulated and as recorded: sums as
-    `compared_sums` makes them, over the same sessions. `asked`: how many the simulation has."""
+    `compared_sums` makes them, over the same sessions. `asked`: how many the simulation has, `at`:
+    when it was asked for."""
 
     simulation: UUID
+    at: datetime
     version: str
     sessions: int
     asked: int
@@ -68,14 +71,15 @@ def simulated_saving(team: Team, of: QuerySet[Session]) -> SimulatedSaving | Non
         if version is None or priced["cost_microusd"] is None or charged_cost(priced) is not None:
             found.setdefault(version, {})[session] = priced
     recorded = found.pop(None, {})
-    asked = len(Simulation.objects.get(pk=newest).sessions)
+    simulation = Simulation.objects.get(pk=newest)
     named = PolicyVersion.objects.filter(policy__team=team).select_related("policy").in_bulk(found)
     savings = [
         SimulatedSaving(
             newest,
+            simulation.created,
             str(named[version]),
             len(both),
-            asked,
+            len(simulation.sessions),
             compared_sums([sessions[one] for one in both]),
             compared_sums([recorded[one] for one in both]),
         )

@@ -46,7 +46,7 @@ def assessing(team: Team) -> bool:
 
 
 def running_sessions(team: Team) -> list[Session]:
-    """The running sessions that moved last, up to `MOST`, with their policies."""
+    """The running sessions that moved last, up to `MOST`, with their policies and assessments."""
     return _RUNNING.rows(team=team.pk, since=timezone.now() - QUIET_AFTER)
 
 
@@ -59,7 +59,7 @@ _RUNNING = Statement(
             outcome="",
             changed__gte=given_time("since"),
         )
-        .select_related("policy_version")
+        .select_related("policy_version", "assessment")
         .order_by("-changed")[:MOST]
     )
 )

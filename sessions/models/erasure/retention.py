@@ -11,7 +11,11 @@ from sessions.models.accounts.teams import Team
 
 class Retention(models.Model):
     """How many days a team keeps the content of its sessions, and everything about them; null for
-    ever. `looked` is when what is older was last erased."""
+    ever. `looked` is when what is older was last erased.
+
+    Sessions without a new step for `archive_days` are archived; null for never. `archive_looked` is
+    when these were last looked for.
+    """
 
     team = models.OneToOneField(
         Team, primary_key=True, on_delete=models.CASCADE, related_name="retention"
@@ -20,6 +24,8 @@ class Retention(models.Model):
     session_days = models.PositiveIntegerField(null=True)
     changed = models.DateTimeField(auto_now=True)
     looked = models.DateTimeField(null=True)
+    archive_days = models.PositiveIntegerField(null=True)
+    archive_looked = models.DateTimeField(null=True)
 
     def __str__(self) -> str:
         return f"retention of {self.team_id}"

@@ -31,11 +31,12 @@ class ImportFile(models.Model):
     """
 
     class State(models.TextChoices):
-        WAITING = "waiting"
-        NEW = "new"
-        GROWN = "grown"
-        KNOWN = "known"
-        REFUSED = "refused"
+        WAITING = "waiting", "waiting"
+        NEW = "new", "new"
+        GROWN = "grown", "grown"
+        KNOWN = "known", "known"
+        EMPTY = "empty", "no messages yet"
+        REFUSED = "refused", "refused"
 
     import_run = models.ForeignKey(Import, on_delete=models.CASCADE, related_name="files")
     path = models.CharField(max_length=1000)

@@ -8,6 +8,7 @@ from django.conf import settings
 from django.db import models
 
 from sessions.models.record.sessions import Session
+from sessions.models.web.shown import ShownJSON
 
 
 def simulation_key(session: Session, version: int | str = "") -> str:
@@ -81,7 +82,7 @@ class SimulationResult(models.Model):
     )
     state = models.CharField(max_length=64)
     figures = models.JSONField(default=dict)
-    worst = models.JSONField(default=list)
+    worst = ShownJSON(default=list)
     problem = models.CharField(max_length=300, blank=True)
 
     class Meta:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from django.db import models
 
+from sessions.models.web.shown import ShownJSON, ShownText
+
 
 class Board(models.Model):
     """The shared notes of one task, one project, or one session without a task.
@@ -60,10 +62,10 @@ class Share(models.Model):
     agent = models.CharField(max_length=120, blank=True)
     task = models.CharField(max_length=300, blank=True)
     step = models.PositiveIntegerField(default=0)
-    summary = models.TextField(blank=True)
-    board = models.TextField(blank=True, help_text="as XML")
+    summary = ShownText(blank=True)
+    board = ShownText(blank=True, help_text="as XML")
     refs = models.JSONField(default=list)
-    files = models.JSONField(default=dict)
+    files = ShownJSON(default=dict)
     masked = models.JSONField(default=dict, help_text="secrets masked, by kind")
     sent = models.DateTimeField(null=True)
     created = models.DateTimeField(auto_now_add=True)
@@ -100,7 +102,7 @@ class Note(models.Model):
     board = models.ForeignKey(Board, on_delete=models.CASCADE, related_name="notes")
     key = models.CharField(max_length=200)
     kind = models.CharField(max_length=10)
-    text = models.TextField()
+    text = ShownText()
     agent = models.CharField(max_length=120, blank=True)
     task = models.CharField(max_length=300, blank=True)
     at = models.BigIntegerField(null=True, help_text="ms since the epoch")
@@ -112,9 +114,9 @@ class Note(models.Model):
     message = models.PositiveIntegerField(null=True)
     share = models.ForeignKey(Share, null=True, on_delete=models.SET_NULL, related_name="notes")
     untrusted = models.BooleanField(default=False)
-    files = models.JSONField(default=dict)
+    files = ShownJSON(default=dict)
     stale = models.CharField(max_length=300, blank=True)
-    evidence = models.JSONField(default=dict)
+    evidence = ShownJSON(default=dict)
     removed = models.DateTimeField(
         null=True, help_text="removed by a person: code does not add it again"
     )

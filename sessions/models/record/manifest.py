@@ -15,6 +15,7 @@ from compaction.context.blocks import KINDS
 from sessions.models.record.messages import Block, Message
 from sessions.models.record.revisions import Edit, Entry, Replacement, Revision, Run
 from sessions.models.record.sessions import Session
+from sessions.models.web.shown import cut_text, value
 from sessions.models.web.statements import Statement, given_int, given_uuid
 
 _KIND = {kind: index for index, kind in enumerate(KINDS)}
@@ -229,12 +230,13 @@ def _between(session: Session, run: Run, of: tuple[str, str], start: int, end: i
 
 def previews(session: Session, run: Run, start: int, end: int) -> list[str]:
     """One-line previews of the entries [start, end) in context order."""
-    return [row[3] for row in _between(session, run, _PREVIEWS, start, end)]
+    return [cut_text(row[3]) for row in _between(session, run, _PREVIEWS, start, end)]
 
 
 def previews_at(session: Session, run: Run, indexes: Sequence[int]) -> list[str | None]:
     """One-line previews of entries by their index in context order; None beyond the end."""
-    return _at(session, run, indexes, _PREVIEWS)
+    found = _at(session, run, indexes, _PREVIEWS)
+    return [None if line is None else cut_text(line) for line in found]
 
 
 def shas_at(session: Session, run: Run, indexes: Sequence[int]) -> list[str | None]:
@@ -244,7 +246,7 @@ def shas_at(session: Session, run: Run, indexes: Sequence[int]) -> list[str | No
 
 def sources(run: Run) -> list[str]:
     """The file or the tool of each entry in context order; empty for neither."""
-    return [row[3] for row in rows(union(*_SOURCES, joined=False), parameters(run))]
+    return [value(row[3]) for row in rows(union(*_SOURCES, joined=False), parameters(run))]
 
 
 def _at(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.db import models
 
 from sessions.models.record.sessions import Session
+from sessions.models.web.shown import ShownChars, ShownCut, ShownText
 
 
 class Message(models.Model):
@@ -25,9 +26,7 @@ class Message(models.Model):
     at = models.BigIntegerField(null=True, help_text="ms since the epoch")
     line = models.PositiveIntegerField(default=0, help_text="line in the imported file")
     # Nullable without default: otherwise SQLite would rebuild the table and lose its triggers.
-    extra = models.TextField(  # noqa: DJ001
-        null=True, help_text="unknown fields from the sender, JSON"
-    )
+    extra = ShownText(null=True, help_text="unknown fields from the sender, JSON")
 
     class Meta:
         constraints = [
@@ -57,7 +56,7 @@ class Block(models.Model):
     kind = models.CharField(max_length=10)
     tool = models.CharField(max_length=120, blank=True)
     tool_call = models.CharField(max_length=200, blank=True)
-    file_path = models.CharField(max_length=600, blank=True)
+    file_path = ShownChars(max_length=600, blank=True)
     file_action = models.CharField(max_length=8, blank=True)
     file_start = models.PositiveIntegerField(null=True)
     file_end = models.PositiveIntegerField(null=True)
@@ -67,7 +66,7 @@ class Block(models.Model):
     chars = models.PositiveIntegerField()
     bytes = models.PositiveIntegerField()
     sha = models.CharField(max_length=64)
-    preview = models.CharField(max_length=200)
+    preview = ShownCut(max_length=200)
 
     class Meta:
         constraints = [

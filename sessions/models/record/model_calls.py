@@ -5,6 +5,8 @@ from __future__ import annotations
 from compaction.cache.simulator import TTL
 from compaction.context import session as recorded
 from compaction.context.iterations import unpacked
+from compaction.prices import prices
+from compaction.prices.billed import cost_of
 from sessions.models.record.messages import ModelCall
 from sessions.models.record.sessions import Session
 from sessions.models.web.statements import Statement, given_int, given_uuid
@@ -26,6 +28,12 @@ def call_of(call: ModelCall) -> recorded.Call:
         call.client,
         call.dropped or 0,
     )
+
+
+def cost_of_call(call: ModelCall) -> int | None:
+    """Micro-dollars of a call by its usage; None without usage or price."""
+    nano = cost_of(call_of(call), prices.price)
+    return None if nano is None else prices.micros(nano)
 
 
 def begun_before(session: Session, step: int) -> int | None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from django.db import models
 
+from sessions.models.web.shown import ShownChars, ShownCut
 from sessions.models.web.statements import Statement, given_uuid
 
 if TYPE_CHECKING:
@@ -151,7 +152,7 @@ class Revision(models.Model):
     step = models.PositiveIntegerField()
     key = models.CharField(max_length=200, blank=True, help_text="the log's own id")
     trigger = models.CharField(max_length=12)
-    reason = models.CharField(max_length=400, blank=True)
+    reason = ShownChars(max_length=400, blank=True)
     policy_version = models.ForeignKey(
         "agent_sessions.PolicyVersion", null=True, on_delete=models.PROTECT, related_name="+"
     )
@@ -203,7 +204,7 @@ class Replacement(models.Model):
     tokens = models.PositiveIntegerField(help_text="o200k tokens, as for blocks")
     chars = models.PositiveIntegerField()
     sha = models.CharField(max_length=64)
-    preview = models.CharField(max_length=200)
+    preview = ShownCut(max_length=200)
 
     class Meta:
         indexes = [models.Index(fields=["run", "position"], name="replacement_position")]
@@ -231,7 +232,7 @@ class Edit(models.Model):
     )
     index = models.PositiveIntegerField()
     strategy = models.CharField(max_length=20)
-    reason = models.CharField(max_length=400, blank=True)
+    reason = ShownChars(max_length=400, blank=True)
     replacement = models.ForeignKey(
         Replacement, null=True, on_delete=models.CASCADE, related_name="edits"
     )

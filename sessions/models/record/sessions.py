@@ -7,11 +7,12 @@ from datetime import timedelta
 from typing import Any
 
 from django.db import models
-from django.db.models import F
+from django.db.models import F, Q
 from django.utils import timezone
 
 from compaction.prices import prices
 from sessions.models.web.happened import Fill, OrElse, OwnFirst, ended
+from sessions.models.web.shown import ShownChars, ShownJSON
 from sessions.models.web.statements import Statement, given_text, given_uuid
 
 SOURCE_LIVE = "api"
@@ -19,6 +20,11 @@ SOURCE_LIVE = "api"
 
 QUIET_AFTER = timedelta(minutes=30)
 """Time without a message or outcome after which an agent counts as gone."""
+
+COST_IS_BOUND = Q(cost_microusd__isnull=False) & (
+    Q(cost_at_least=True) | Q(usage_calls__lt=F("step_count"))
+)
+"""Sessions whose cost is only a lower bound: some calls reported no usage, or too little."""
 
 
 SORT_KEYS: dict[str, models.Func] = {
@@ -44,15 +50,15 @@ class SessionQuerySet(models.QuerySet["Session"]):
 
     def named_in(self, team: models.Model, name: str) -> Session | None:
         """The team's session with that external id, or else that UUID; with its policy."""
-        found: Session | None = _NAMED.first(team=team.pk, name=name)
-        if found is not None or len(name) > 36:
-            return found
         try:
-            pk = uuid.UUID(name)
+            pk = uuid.UUID(name) if len(name) <= 36 else None
         except ValueError:
-            return None
-        found = _WITH_ID.first(team=team.pk, id=pk)
-        return found
+            pk = None
+        if pk is None:
+            named: Session | None = _NAMED.first(team=team.pk, name=name)
+            return named
+        found = _NAMED_OR_WITH_ID.rows(team=team.pk, name=name, id=pk)
+        return max(found, key=lambda one: one.external_id == name, default=None)
 
 
 class Session(models.Model):
@@ -77,10 +83,10 @@ class Session(models.Model):
     source = models.CharField(max_length=40, blank=True, help_text="log format, or “api”")
     agent = models.CharField(max_length=120, blank=True)
     model = models.CharField(max_length=120, blank=True)
-    title = models.CharField(max_length=300, blank=True)
+    title = ShownChars(max_length=300, blank=True)
     task = models.CharField(max_length=300, blank=True)
     window = models.PositiveIntegerField(null=True, help_text="tokens")
-    meta = models.JSONField(default=dict)
+    meta = ShownJSON(default=dict)
     demo = models.BooleanField(default=False)
     outcome = models.CharField(
         max_length=12,
@@ -165,6 +171,11 @@ class Session(models.Model):
     content_erased = models.DateTimeField(
         null=True, help_text="when its content was erased; its figures stay"
     )
+
+    archived = models.DateTimeField(
+        null=True, help_text="when its messages were archived; null while they are in their tables"
+    )
+    unpacked = models.DateTimeField(null=True, help_text="when it was last unpacked")
 
     started_at = models.BigIntegerField(null=True, help_text="ms since the epoch")
     ended_at = models.BigIntegerField(null=True, help_text="ms since the epoch")
@@ -255,7 +266,9 @@ class Session(models.Model):
 
     @property
     def cost_is_bound(self) -> bool:
-        """Whether its cost is only a lower bound: some calls reported no usage, or too little."""
+        """Whether its cost is only a lower bound, as `COST_IS_BOUND` says."""
+        if self.cost_microusd is None:
+            return False
         return self.cost_at_least or self.usage_calls < self.step_count
 
     @property
@@ -293,11 +306,14 @@ _NAMED = Statement(
         .filter(team_id=given_uuid("team"), external_id=given_text("name"))
     )
 )
-_WITH_ID = Statement(
+_NAMED_OR_WITH_ID = Statement(
     lambda: (
         Session.objects.select_related(*_WITH)
         .defer("sparkline")
-        .filter(team_id=given_uuid("team"), pk=given_uuid("id"))
+        .filter(
+            models.Q(external_id=given_text("name")) | models.Q(pk=given_uuid("id")),
+            team_id=given_uuid("team"),
+        )
     )
 )
 

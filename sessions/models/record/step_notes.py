@@ -5,6 +5,8 @@ from __future__ import annotations
 from django.conf import settings
 from django.db import models
 
+from sessions.models.web.shown import ShownChars
+
 LONGEST = 2_000
 """Code points of a note."""
 
@@ -20,7 +22,7 @@ class StepNote(models.Model):
         db_index=False,
     )
     step = models.PositiveIntegerField()
-    text = models.CharField(max_length=LONGEST)
+    text = ShownChars(max_length=LONGEST)
     author = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
     )

@@ -16,11 +16,12 @@ Card = dict[str, Any]
 
 COLUMNS = (
     *("at", "prompt", "uncached", "read", "write", "output", "cost"),
-    *("basis", "turn", "cause", "model", "managed", "recited"),
+    *("basis", "turn", "cause", "model", "managed", "recited", "beside", "beside_read"),
 )
 """Per step: ms since the epoch; reported tokens; micro-dollars; basis of the figures
 (`figures.BASIS`); turn; index of cause card and of model, -1 for no card; whether the reported
-prompt was a managed context; recited tokens in it, which are in no entry."""
+prompt was a managed context; recited tokens in it, which are in no entry; prompt tokens of the
+response's other requests, which its cost includes, and those of them read from the cache."""
 
 
 def _no_steps() -> dict[str, list[int | None]]:

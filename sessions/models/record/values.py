@@ -14,11 +14,13 @@ from django.http import Http404
 from compaction.context import blocks as context
 from compaction.context import session as recorded
 from compaction.context import wire
+from sessions.models.record import objects
 from sessions.models.record.blobs import Blob, DamagedBlob
 from sessions.models.record.messages import Block
 from sessions.models.record.model_calls import calls_of
 from sessions.models.record.revisions import Edit
 from sessions.models.record.sessions import Session
+from sessions.models.web import shown
 from sessions.models.web.statements import Statement, StatementAmong, given_int, given_uuid
 
 CHUNK = 400
@@ -46,31 +48,43 @@ def contents(session: Session, shas: list[str]) -> dict[str, bytes]:
     DamagedBlob."""
     if shas and session.content_erased is not None:
         raise ContentErased(session)
-    found: dict[str, bytes] = {}
-    for sha, packed, stored in _BLOBS.rows(shas, team=session.team_id):
-        found[sha] = content_of(sha, packed, stored)
+    rows = stored_forms(_BLOBS.rows(shas, team=session.team_id))
+    found = {sha: content_of(sha, packed, stored) for sha, packed, stored in rows}
     if missing := [sha for sha in dict.fromkeys(shas) if sha not in found]:
         raise MissingBlob(
             f"{len(missing)} blobs are missing from the store, first {missing[0]}. "
             "Restore them from a backup."
         )
-    return found
+    return shown.contents(session.team_id, found)
 
 
 def readable(team: UUID, shas: list[str]) -> dict[str, bytes]:
-    """Read and verify blobs of a team; missing and damaged ones are left out."""
+    """As `contents` of a team's blobs; missing and damaged ones are left out."""
     found: dict[str, bytes] = {}
-    for sha, packed, stored in _BLOBS.rows(shas, team=team):
+    for sha, packed, stored in stored_forms(_BLOBS.rows(shas, team=team)):
         with contextlib.suppress(DamagedBlob):
             found[sha] = content_of(sha, packed, stored)
-    return found
+    return shown.contents(team, found)
 
 
 _BLOBS = StatementAmong(
     lambda shas: Blob.objects.filter(team_id=given_uuid("team"), sha__in=shas).values_list(
-        "sha", "packed", "data"
+        "sha", "packed", "data", "object_name"
     )
 )
+
+
+def stored_forms(
+    rows: Iterable[tuple[str, bool, bytes | memoryview, str]], *, cached: bool = True
+) -> Iterator[tuple[str, bool, bytes | memoryview]]:
+    """Hash, whether it is compressed, and bytes of blobs, wherever these are, from the columns
+    (sha, packed, data, object_name); blobs whose object is missing are left out. Raises
+    ObjectsAway."""
+    listed = list(rows)
+    placed = objects.read((name for *_, name in listed if name), cached=cached)
+    for sha, packed, data, name in listed:
+        if not name or name in placed:
+            yield sha, packed, placed[name] if name else data
 
 
 def content_of(sha: str, packed: bool, stored: bytes | memoryview) -> bytes:
@@ -152,12 +166,18 @@ Wanted = bool | Callable[[StoredBlock], bool]
 
 
 def blocks_of(
-    session: Session, *, with_text: Wanted, start: int = 0, end: int | None = None
+    session: Session,
+    *,
+    with_text: Wanted,
+    start: int = 0,
+    end: int | None = None,
+    wires: dict[str, wire.WireBlock] | None = None,
 ) -> Iterator[context.Block]:
-    """Original blocks at positions [start, end), with tokens in the session's counting."""
+    """Original blocks at positions [start, end), with tokens in the session's counting. `wires`
+    gets the wire form of those with a text, by id."""
     last = session.block_count if end is None else end
     rows = _BLOCKS.rows(session=session.pk, start=start, end=last)
-    yield from _values(session, rows, with_text=with_text, whole=start == 0)
+    yield from _values(session, rows, with_text=with_text, whole=start == 0, wires=wires)
 
 
 _BLOCKS = Statement(
@@ -184,11 +204,19 @@ def blocks_at(session: Session, places: Iterable[int]) -> list[context.Block]:
 
 
 def _values(
-    session: Session, stored: Iterable[tuple[Any, ...]], *, with_text: Wanted, whole: bool
+    session: Session,
+    stored: Iterable[tuple[Any, ...]],
+    *,
+    with_text: Wanted,
+    whole: bool,
+    wires: dict[str, wire.WireBlock] | None = None,
 ) -> Iterator[context.Block]:
     rows = list(map(StoredBlock._make, stored))
     wanted = [row.sha for row in rows if (with_text(row) if callable(with_text) else with_text)]
-    data = contents(session, wanted)
+    data = {sha: wire.decode(one) for sha, one in contents(session, wanted).items()}
+    if wires is not None:
+        named = ((block_id(row.seq, row.in_message), data.get(row.sha)) for row in rows)
+        wires.update((name, one) for name, one in named if one is not None)
     files = _files_by_tool_call(session, rows, whole=whole)
     for row in rows:
         yield context.Block(
@@ -203,7 +231,7 @@ def _values(
             tokens=session.scaled(row.tokens),
             chars=row.chars,
             sha=row.sha,
-            text=wire.text_of(wire.decode(data[row.sha])) if row.sha in data else "",
+            text=wire.text_of(data[row.sha]) if row.sha in data else "",
             call=row.call or None,
             tool_call=row.tool_call or None,
             tool=row.tool or None,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from django.db import models
 
+from sessions.models.web.shown import ShownJSON
+
 
 class FactLedger(models.Model):
     """The fate of the facts that one compaction replaced.
@@ -24,10 +26,10 @@ class FactLedger(models.Model):
     missed = models.PositiveIntegerField(default=0, help_text="lost facts that were needed again")
     unsupported = models.PositiveIntegerField(default=0)
     score = models.PositiveIntegerField(null=True, help_text="permille")
-    facts = models.JSONField(default=list)
-    sections = models.JSONField(default=list)
-    quality = models.JSONField(default=list, help_text="measures that need no model")
-    after = models.JSONField(default=dict)
+    facts = ShownJSON(default=list)
+    sections = ShownJSON(default=list)
+    quality = ShownJSON(default=list, help_text="measures that need no model")
+    after = ShownJSON(default=dict)
     after_effects = models.PositiveIntegerField(default=0)
     looked_until = models.PositiveIntegerField(default=0)
     engine = models.PositiveIntegerField(default=0, help_text="rises when its rules change")
@@ -76,7 +78,7 @@ class Assessment(models.Model):
     retrievable = models.PositiveIntegerField(null=True)
     lost = models.PositiveIntegerField(null=True)
     lost_facts = models.PositiveIntegerField(null=True)
-    dropped = models.JSONField(default=dict)
+    dropped = ShownJSON(default=dict)
     losses_microusd = models.BigIntegerField(null=True)
     judged_steps = models.PositiveIntegerField(null=True)
     adrift_steps = models.PositiveIntegerField(null=True)

@@ -7,6 +7,8 @@ import uuid
 from django.conf import settings
 from django.db import models
 
+from sessions.models.web.shown import ShownChars, ShownJSON
+
 
 class ReviewRules(models.Model):
     """Rules that select a team's compactions for review; shares are percent of new ones."""
@@ -94,8 +96,8 @@ class Review(models.Model):
     skipped = models.DateTimeField(null=True)
     scores = models.JSONField(default=dict)
     verdict = models.CharField(max_length=4, choices=Verdict.choices, blank=True)
-    note = models.CharField(max_length=2000, blank=True)
-    marks = models.JSONField(default=dict)
+    note = ShownChars(max_length=2000, blank=True)
+    marks = ShownJSON(default=dict)
     started = models.DateTimeField(auto_now_add=True)
     submitted = models.DateTimeField(null=True)
 

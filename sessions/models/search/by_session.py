@@ -17,9 +17,17 @@ from django.db.models import QuerySet
 from sessions.models.accounts.teams import Team
 from sessions.models.record.sessions import Session
 from sessions.models.search import looked_up, text_index
+from sessions.models.search.hidden import deadline, is_hidden
 from sessions.models.search.looked_up import Wanted, owners_of, sessions_of
 from sessions.models.search.presence import State
-from sessions.models.search.search import DEADLINE, HITS, Hit, hits_of, matching, search
+from sessions.models.search.search import (
+    HITS,
+    Hit,
+    hits_of,
+    matching,
+    search,
+)
+from sessions.models.web.shown import view
 
 COUNTING = 0.5
 """Seconds after a page in which the hits of other pages that end as asked are counted (ours)."""
@@ -30,9 +38,10 @@ AT_ONCE = 150
 
 @dataclass(frozen=True, slots=True)
 class SessionHits:
-    """The hits of a session: those shown, newest first, whether there are `more`, and how many of
-    all end in each state; None if not all were read. `found` counts those that end as asked, of
-    the blocks that were read."""
+    """The hits of a session: those shown, newest first, those that hold the words together before
+    others and, of failed tool calls, those with an error line before all, whether there are
+    `more`, and how many of all end in each state; None if not all were read. `found` counts those
+    that end as asked, of the blocks that were read."""
 
     session: Session
     shown: list[Hit]
@@ -77,11 +86,12 @@ def search_by_session(
 ) -> SessionPage | None:
     """Search as `search` does, by session; None if the index finds more than COUNTED blocks.
 
-    `state` keeps the hits that end like that. The time is bounded by DEADLINE between reads.
+    `state` keeps the hits that end like that. The time is bounded by `deadline` between reads.
     """
-    if not wanted.required or not (owners := owners_of(teams, sessions)):
+    owners = owners_of(teams, sessions) if wanted.required else []
+    if not owners or is_hidden(wanted.query):
         return SessionPage([], 0, 0, None, False)
-    until = time.monotonic() + DEADLINE
+    until = time.monotonic() + deadline()
     keys = text_index.holding(wanted.required, owners, below=None, limit=looked_up.COUNTED + 1)
     if len(keys) > looked_up.COUNTED:
         return None
@@ -102,6 +112,7 @@ def search_by_session(
             break
     end = passed >= len(ranked)
     page = SessionPage(groups, blocks, len(ranked), None if end else passed, late and not end)
+    page = _as_seen(page)
     if state is None:
         return page
     counted, whole = list(groups), all(len(keys) <= AT_ONCE for keys in by_session.values())
@@ -112,6 +123,13 @@ def search_by_session(
         counted += _groups(part, by_session, known, wanted, state, each)
     ending = sum(one.found for one in counted), len(counted)
     return replace(page, ending=ending, all_read=whole)
+
+
+def _as_seen(page: SessionPage) -> SessionPage:
+    """The page without the counts of the index where content is masked, which it counts too."""
+    if view() is None:
+        return page
+    return replace(page, blocks=page.shown, sessions=len(page.groups))
 
 
 def _ranked(found: Collection[UUID]) -> list[UUID]:
@@ -149,6 +167,7 @@ def _groups(
     for pk in part:
         hits = by_session.get(pk, [])
         shown = [hit for hit in hits if state is None or hit.presence.state == state]
+        shown.sort(key=lambda hit: (wanted.error and not hit.error_line, not hit.together))
         if shown:
             whole = len(keys[pk]) <= AT_ONCE
             yield SessionHits(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 from uuid import UUID
 
@@ -20,6 +20,7 @@ from sessions.models.record.sessions import Session
 from sessions.models.record.shown_runs import shown_runs
 from sessions.models.record.values import readable
 from sessions.models.search import text_index
+from sessions.models.search.hidden import deadline, is_hidden
 from sessions.models.search.looked_up import Wanted, owners_of, replacements, sessions_of
 from sessions.models.search.presence import IN_CONTEXT, BlockState, State, presences
 from sessions.models.search.search_words import SearchQuery, searched_text
@@ -31,9 +32,6 @@ HITS = 50
 
 STRIDES = (200, 2_000)
 """Blocks that are looked at together: at first, and at most."""
-
-DEADLINE = 0.12
-"""Seconds after which a page ends with what it has; the next one continues (our choice)."""
 
 AT_ONCE = 50
 """Blocks whose texts are read together."""
@@ -66,6 +64,10 @@ class Hit:
     step: int
     replacement: str = ""
     """Its name in the addresses of the replay."""
+    error_line: bool = False
+    together: bool = False
+    """Whether the text holds all that was asked as typed, as whole words."""
+    """Whether the excerpt is the line that tells the error of a failed result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +99,12 @@ def search(
     """Search blocks of `sessions`, which belong to these teams; at most `each` hits per session.
 
     A query without a word finds nothing but failed tool calls. The time is bounded by
-    DEADLINE between strides.
+    `deadline` between strides.
     """
-    if not wanted.required or not (owners := owners_of(teams, sessions)):
+    owners = owners_of(teams, sessions) if wanted.required else []
+    if not owners or is_hidden(wanted.query):
         return NOTHING
-    until = time.monotonic() + DEADLINE
+    until = time.monotonic() + deadline()
     found: list[_Matching] = []
     shown: Counter[UUID] = Counter()
     more: set[UUID] = set()
@@ -141,7 +144,7 @@ def search_ending(
     page = search(teams, wanted, sessions, after=after, each=limit, limit=limit)
     if state is None:
         return page
-    until = time.monotonic() + DEADLINE
+    until = time.monotonic() + deadline()
     hits = [hit for hit in page.hits if hit.presence.state == state]
     while page.after is not None and len(hits) < limit and not page.stopped:
         if time.monotonic() > until:
@@ -186,15 +189,16 @@ def matching(keys: list[int], teams: dict[UUID, UUID], query: SearchQuery) -> It
     replaced = Replacement.objects.select_related("run").defer(*(f"run__{n}" for n in Run.LARGE))
     for pk, made in replaced.in_bulk(replacements(keys)).items():
         found[text_index.REPLACEMENTS + pk] = made.run.session_id, made
-    texts = _texts(found.values(), teams)
+    texts = texts_of(found.values(), teams)
     for key in keys:
         if key in found and query.matches(text := texts.get(found[key][1].sha, "")):
             yield _Matching(key, *found[key], text)
 
 
-def _texts(
+def texts_of(
     found: Iterable[tuple[UUID, Block | Replacement]], teams: dict[UUID, UUID]
 ) -> dict[str, str]:
+    """The searched texts of blocks, given with their sessions, by hash; `teams` by session."""
     by_team: dict[UUID, list[str]] = {}
     for session, block in found:
         by_team.setdefault(teams[session], []).append(block.sha)
@@ -218,16 +222,21 @@ def hits_of(wanted: Wanted, found: list[_Matching]) -> list[Hit]:
     stays = _stays([one.block for one in left if isinstance(one.block, Replacement)])
     hits = []
     for _, pk, block, text in left:
-        excerpt = wanted.query.excerpt(text, before=BEFORE, after=AFTER)
+        failed = isinstance(block, Block) and block.error
+        together = wanted.query.together_in(text)
+        line = wanted.query.error_line(text) if failed else None
+        excerpt = wanted.query.excerpt(text, before=BEFORE, after=AFTER, line=line)
         if isinstance(block, Block):
             state = where.get(block.pk, IN_CONTEXT)
-            hits.append(Hit(sessions[pk], runs.get(pk), block, excerpt, state, block.born))
+            shown = Hit(sessions[pk], runs.get(pk), block, excerpt, state, block.born)
+            hits.append(replace(shown, error_line=line is not None, together=together))
         elif block.pk in stays:
             original, entry, name = stays[block.pk]
             ended = entry.to_step is not None
             state = BlockState("ended", entry.to_step) if ended else IN_CONTEXT
             step = entry.from_step
-            hits.append(Hit(sessions[pk], block.run, original, excerpt, state, step, name))
+            shown = Hit(sessions[pk], block.run, original, excerpt, state, step, name)
+            hits.append(replace(shown, together=together))
     return hits
 
 

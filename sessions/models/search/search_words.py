@@ -6,9 +6,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from uuid import UUID
 
 from compaction.context.wire import WireBlock, text_of, type_of
+from compaction.tools.failures import tells_error
 
 INDEXED_CHARS = 200_000
 """Code points of a block that are searched (our choice)."""
@@ -18,6 +20,19 @@ LONGEST_WORD = 64
 
 QUERY_CHARS = 400
 MOST_PIECES = 16
+
+LOOKED_AT = 200
+"""Matches in a failed result among which its error line is looked for (our choice)."""
+
+PLACES = 20
+"""Matches among which the one with most other words beside it is looked for (our choice)."""
+
+SHORT = 3
+"""Characters up to which a word is marked only where it stands alone: "no" is in "cannot"."""
+
+LONE_LINE = 60
+"""Code points from which a line is an excerpt of its own; of a shorter one, the next lines follow
+(our choice)."""
 
 # One character class each and no nesting: linear on any text. Chinese and Japanese have no blanks
 # between words, so each of their characters is one.
@@ -109,40 +124,92 @@ class SearchQuery:
     @cached_property
     def _either(self) -> re.Pattern[str]:
         parts = sorted((piece.text for piece in self.pieces), key=lambda text: -len(text))
-        return re.compile("|".join(map(_pattern, parts)), re.IGNORECASE)
+        return re.compile("|".join(map(_marked, parts)), re.IGNORECASE)
+
+    @cached_property
+    def _together(self) -> re.Pattern[str]:
+        text = " ".join(piece.text for piece in self.pieces)
+        return re.compile(_alone(text), re.IGNORECASE)
+
+    @property
+    def _longest(self) -> str:
+        return _pattern(self._longest_text)
+
+    @property
+    def _longest_text(self) -> str:
+        return max((piece.text for piece in self.pieces), key=len)
 
     def matches(self, text: str) -> bool:
         """Whether a text holds every piece."""
         return all(pattern.search(text) for pattern in self._patterns)
 
+    def together_in(self, text: str) -> bool:
+        """Whether a text holds all pieces as typed: in their order, as whole words."""
+        return bool(self.pieces) and self._together.search(text) is not None
+
     def held_by(self, text: str) -> bool:
         """Whether a text that replaces others still holds every piece; no piece is in no text."""
         return bool(self.pieces) and self.matches(text)
 
-    def excerpt(self, text: str, *, before: int, after: int) -> list[tuple[bool, str]]:
-        """The text around the first match on one line, in parts: whether it matches, and its
-        text."""
-        found = self._first(text)
-        start = max(found - before, 0)
-        end = min(found + after, len(text))
+    def error_line(self, text: str) -> tuple[int, int] | None:
+        """Where the first line of a failed result is that holds the longest piece and tells an
+        error; None without one."""
+        if not self.pieces:
+            return None
+        pattern = self._longest
+        for match in islice(re.compile(pattern, re.IGNORECASE).finditer(text), LOOKED_AT):
+            start = text.rfind("\n", 0, match.start()) + 1
+            end = text.find("\n", match.end())
+            end = len(text) if end < 0 else end
+            if tells_error(text[max(start, match.start() - 400) : min(end, match.end() + 400)]):
+                return start, end
+        return None
+
+    def excerpt(
+        self, text: str, *, before: int, after: int, line: tuple[int, int] | None = None
+    ) -> list[tuple[bool, str]]:
+        """The line of the best match, in parts: whether it matches, and its text; at most `before`
+        and `after` code points around the match, the lines around it if not all pieces stand
+        together, and the next ones after a short one. With `line`, the match is in that line, and
+        the excerpt ends with it."""
+        first, last = line or (0, len(text))
+        found, together = self._place(text[first:last], before + after)
+        found += first
+        begins, ends = first, last
+        if together:
+            begins = text.rfind("\n", first, found) + 1 or first
+            line_end = text.find("\n", found, last)
+            ends = line_end if line_end - begins >= LONE_LINE else last
+        start, end = max(found - before, begins), min(found + after, ends)
         window = text[start:end]
-        parts: list[tuple[bool, str]] = [(False, "…")] if start else []
+        parts: list[tuple[bool, str]] = [(False, "…")] if start > begins else []
         at = 0
-        for match in self._either.finditer(window) if self.pieces else ():
+        marked = self._together if together and len(self.pieces) > 1 else self._either
+        for match in marked.finditer(window) if self.pieces else ():
             parts += [(False, window[at : match.start()]), (True, match.group())]
             at = match.end()
-        parts += [(False, window[at:]), (False, "…" if end < len(text) else "")]
+        parts += [(False, window[at:]), (False, "…" if end < ends else "")]
         return [(hit, _line(part)) for hit, part in parts if part]
 
-    def _first(self, text: str) -> int:
-        """Where the longest piece stands as a whole word, else where it stands at all."""
+    def _place(self, text: str, around: int) -> tuple[int, bool]:
+        """Where all pieces stand together or the only one stands, and True; else where most stand
+        `around` the longest one, as a whole word if it is one somewhere."""
         if not self.pieces:
-            return 0
-        longest = max(self.pieces, key=lambda piece: len(piece.text)).text
-        pattern = _pattern(longest)
-        whole = re.compile(rf"(?<![^\W_]){pattern}(?![^\W_])", re.IGNORECASE)
-        match = whole.search(text) or re.compile(pattern, re.IGNORECASE).search(text)
-        return match.start() if match else 0
+            return 0, False
+        if match := self._together.search(text):
+            return match.start(), True
+        for pattern in (_alone(self._longest_text), self._longest):
+            found = islice(re.compile(pattern, re.IGNORECASE).finditer(text), PLACES)
+            places = [match.start() for match in found]
+            if len(self.pieces) == 1 and places:
+                return places[0], True
+            if places:
+                return max(places, key=lambda at: self._beside(text, at, around)), False
+        return 0, False
+
+    def _beside(self, text: str, at: int, around: int) -> int:
+        window = text[max(at - around, 0) : at + around]
+        return sum(pattern.search(window) is not None for pattern in self._patterns)
 
 
 def _pieces(text: str) -> Iterator[QueryPart]:
@@ -162,6 +229,16 @@ def _trimmed(plain: str) -> str:
 
 def _pattern(piece: str) -> str:
     return r"\s++".join(re.escape(word) for word in piece.split())
+
+
+def _alone(text: str) -> str:
+    """The pattern of a text where it stands as whole words."""
+    return rf"(?<![^\W_]){_pattern(text)}(?![^\W_])"
+
+
+def _marked(text: str) -> str:
+    """The pattern of a text where an excerpt marks it."""
+    return _alone(text) if len(text) <= SHORT else _pattern(text)
 
 
 def _line(text: str) -> str:

@@ -124,7 +124,7 @@ def asked_for(
     if name == CUSTOM:
         raise BadPeriod("from", "Custom dates need a first or a last day: ?from=2026-11-30.")
     if name == ALL:
-        return of_all(first or now, max(last or now, now))
+        return of_all(first or now, last or now)
     if name in CALENDAR:
         return replace(between(*_days_of(name, now, zone), zone), name=name)
     if name and name not in RANGES:

@@ -17,6 +17,7 @@ from sessions.access import API, ip_of
 from sessions.actions.accounts.browsers import is_stale, note_browser
 from sessions.actions.accounts.logins import network
 from sessions.api.web import problems
+from sessions.models.record.objects import ObjectsAway
 from sessions.views.accounts.login import closed
 from sessions.views.accounts.second_factor import leads_there
 
@@ -82,8 +83,9 @@ class SignedIn(LoginRequiredMiddleware):
             return None
         if request.path_info.startswith(API):
             return problems.busy(request, error)
-        log.warning("no database for a page: %s", type(error).__name__)
-        text = "The database is not responding. Try again in a few seconds.\n"
+        what = "Object storage" if isinstance(error, ObjectsAway) else "The database"
+        log.warning("%s is away for a page: %s", what, type(error).__name__)
+        text = f"{what} is not responding. Try again in a few seconds.\n"
         headers = {"Retry-After": str(problems.BUSY_SECONDS), "Cache-Control": "no-store"}
         return HttpResponse(text, status=503, content_type="text/plain", headers=headers)
 

@@ -43,7 +43,7 @@ def begin(request: HttpRequest, provider_id: str) -> HttpResponseBase:
 @never_cache
 @require_GET
 def arrive(request: HttpRequest, provider_id: str) -> HttpResponseBase:
-    """Take the provider's answer; `contextlab.single_sign_on` goes on."""
+    """Take the provider's answer; `contextlab.accounts.single_sign_on` goes on."""
     from allauth.socialaccount.providers.openid_connect.views import callback
 
     return callback(request, provider_id)

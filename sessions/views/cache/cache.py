@@ -75,13 +75,14 @@ class CauseRow:
 
 @dataclass(frozen=True, slots=True)
 class CacheRow:
-    """The sessions of one agent or model; costs are in micro-dollars. `at_least` if an avoidable
-    break has no known cost."""
+    """The sessions of one agent or model; costs are in micro-dollars. `cost` is a lower bound if
+    `short`, `avoidable` if `at_least`: an avoidable break has no known cost."""
 
     name: str
     url: str
     sessions: int
     cost: int | None
+    short: bool
     avoidable: int | None
     breaks: int
     top: CauseSums | None
@@ -177,6 +178,7 @@ def _split_rows(
                 "" if rest or not value else query(chosen, **asked),
                 of["sessions"],
                 of["cost"] if of["priced"] else None,
+                bool(of["short"]),
                 of["avoidable"] if known else None,
                 sum(cause.breaks for cause in causes),
                 can[0] if can else None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sessions.actions.web.verdicts import EventVerdict, counted, listed
-from sessions.figures import finely, money
+from sessions.figures import at_least, finely, money
 from sessions.models.cache.causes import CauseSums
 from sessions.models.web.sums import Sums
 
@@ -45,10 +45,10 @@ def verdict(whole: Sums, causes: Sequence[CauseSums]) -> EventVerdict:
     breaks = counted(many, "cache break")
     if not of["split"]:
         return EventVerdict("neutral", f"{breaks} could be avoided{top}. Cost unknown.", rest)
-    short = "≥" if of["avoidable_short"] else ""
-    paid, spent = money(of["avoidable"]), money(of["cost"])
+    paid = at_least(of["avoidable"], bound=bool(of["avoidable_short"]))
+    spent = at_least(of["cost"], bound=bool(of["short"]))
     share = f"{finely(of['avoidable'] / of['cost'])} of spend." if of["cost"] else ""
-    sentence = f"{short}{paid} of {spent} avoidable: {breaks}{top}."
+    sentence = f"{paid} of {spent} avoidable: {breaks}{top}."
     bad = of["avoidable"] > QUIET * of["cost"]
     return EventVerdict("bad" if bad else "good", sentence, f"{share} {rest}".strip())
 

@@ -39,8 +39,9 @@ class Chart:
 
 def charts(made: Dashboard) -> tuple[list[Chart], list[Chart]]:
     """The charts of a dashboard, and those among its further figures."""
+    paid = "Spend (at least) by cause" if made.whole.of["short"] else "Spend by cause"
     main = [
-        _over_time(made, "spend", "Spend by cause", tiles.AVOIDABLE, _spend(made), bars=True),
+        _over_time(made, "spend", paid, tiles.AVOIDABLE, _spend(made), bars=True),
         _over_time(made, "cache", "Cache read share", tiles.CACHE, _first(tiles.CACHE)),
     ]
     return main, [

@@ -13,7 +13,16 @@ from sessions.models import Team
 from sessions.models.dashboard.dashboards import SessionSpan
 from sessions.models.dashboard.facets import facets
 from sessions.models.dashboard.slices import Split
-from sessions.models.web.periods import ALL, USUAL, BadPeriod, Period, asked_for, ending_now
+from sessions.models.web.periods import (
+    ALL,
+    CALENDAR,
+    RANGES,
+    USUAL,
+    BadPeriod,
+    Period,
+    asked_for,
+    ending_now,
+)
 from sessions.views.web.dates import RANGE, date_control
 from sessions.views.web.filters import QUERY_CHARS
 
@@ -45,16 +54,20 @@ def controls(
     }
 
 
+LABELS = {name: label for name, (label, *_) in RANGES.items()} | CALENDAR
+"""The label of each range that a person may prefer."""
+
+
 @dataclass(frozen=True, slots=True)
 class ShownRange:
     """The period of a page, the query parameters that name it, and why those of the URL were
-    refused. `widened` if all is shown because the usual range has hardly any of the sessions whose
-    cost is known: logs without times count on the day of their import."""
+    refused. `widened` names the usual range if all is shown because that has hardly any of the
+    sessions whose cost is known: logs without times count on the day of their import."""
 
     period: Period
     asked: dict[str, str]
     wrong: BadPeriod | None = None
-    widened: bool = False
+    widened: str = ""
 
 
 def shown_range(request: HttpRequest, there: SessionSpan, now: int) -> ShownRange:
@@ -68,7 +81,8 @@ def shown_range(request: HttpRequest, there: SessionSpan, now: int) -> ShownRang
         empty = there.last is not None and there.last < period.since
         if not named and (empty or (not usual and there.mostly_before(period.since))):
             wide = {"range": ALL}
-            return ShownRange(asked_for(wide, now, there.first, there.last), wide, widened=True)
+            shown = asked_for(wide, now, there.first, there.last)
+            return ShownRange(shown, wide, widened=LABELS[usual or USUAL].lower())
     except BadPeriod as error:
         return ShownRange(ending_now(USUAL, now), asked, error)
     return ShownRange(period, asked)

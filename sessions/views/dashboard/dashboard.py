@@ -19,7 +19,14 @@ from sessions.actions.policies.policies import active_version
 from sessions.actions.reviews.agreement import Agreement, agreement_in
 from sessions.figures import figure
 from sessions.models import Team
-from sessions.models.dashboard.dashboards import Dashboard, Number, SessionSpan, dashboard, extent
+from sessions.models.dashboard.dashboards import (
+    Dashboard,
+    Number,
+    SessionSpan,
+    dashboard,
+    day_costs,
+    extent,
+)
 from sessions.models.dashboard.day_totals import spans_of
 from sessions.models.dashboard.matching import matching
 from sessions.models.dashboard.savings import SimulatedSaving, simulated_saving
@@ -40,6 +47,7 @@ from sessions.models.web.sums import Tile
 from sessions.views.dashboard.changes import changed_figures
 from sessions.views.dashboard.charts import charts
 from sessions.views.dashboard.controls import SPLIT, begins, controls, query, shown_range, split_of
+from sessions.views.dashboard.first_fix import first_line, weeks_in
 from sessions.views.dashboard.fixes import FixPlaces, fixes
 from sessions.views.dashboard.hero import avoidable, change, recall, spend, success
 from sessions.views.dashboard.links import part_days, sessions_url
@@ -124,6 +132,7 @@ def page(request: HttpRequest) -> HttpResponse:
         "hourly": period.size == HOUR,
         "waiting": waiting_rows(request, team),
         "assessing": assessing(team) and made.whole.of["not_assessed"],
+        "not_assessed": made.whole.of["not_assessed"],
         **demo_notice(request, team),
         "since_visit": since_visit(request, team),
     }
@@ -154,11 +163,13 @@ def _filled(
         _unused_url(period),
         active_version(team),
         allowed(request, team, "write"),
+        _hour_saves_managed(team, period, split),
     )
     broken = sessions_url(period, split, flags=("breaks",))
     return {
         "avoidable": avoidable(made, unused, unused_before[0] if unused_before else None, broken),
-        "fixes": fixes(made, unused, places, _saving(team, period, split)),
+        "fixes": (found := fixes(made, unused, places, _saving(team, period, split))),
+        "first_fix": first_line(found, made.whole, weeks_in(_busy(team, made, split))),
         "peak": cost_peak(team, made, split),
         "changes": changed_figures(team, made, split),
         "compared_with": COMPARED.get(period.name, "the period before") if period.before else "",
@@ -167,6 +178,15 @@ def _filled(
         "nearest": [] if split else nearest_limit(team, period),
         "near_url": sessions_url(period, split, flags=("near-limit",), sort="peak"),
     }
+
+
+def _busy(team: Team, made: Dashboard, split: Split) -> set[int]:
+    """Days of a range with a cost; none if they are not known, as in a split drawn in weeks."""
+    period = made.period
+    if period.size > DAY:
+        return set() if split else set(day_costs(team, period))
+    parts = zip(period.parts, made.parts, strict=True)
+    return {at // DAY for at, part in parts if part.of["cost"]}
 
 
 def _figures(team: Team, made: Dashboard, split: Split, forecast: str) -> dict[str, Any]:
@@ -187,6 +207,14 @@ def _figures(team: Team, made: Dashboard, split: Split, forecast: str) -> dict[s
         "charts": main,
         "more_charts": more,
     }
+
+
+def _hour_saves_managed(team: Team, period: Period, split: Split) -> bool:
+    """Whether a policy managed any of the sessions in which a one-hour TTL saves."""
+    saves = Q(assessment__hour_saved_microusd__gt=0, policy_version__isnull=False)
+    given = {name: value for name, value in asdict(split).items() if value}
+    rows = matching(team, facets=given, within=(period.since, period.until), counted=saves)
+    return rows.filter(counts(team.pk)).exists()
 
 
 def _saving(team: Team, period: Period, split: Split) -> SimulatedSaving | None:

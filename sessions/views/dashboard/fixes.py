@@ -12,15 +12,13 @@ from compaction.policies.origin import settings_in
 from compaction.policies.resolve import paths_of
 from sessions.actions.assessments.session_verdicts import lost_and_needed
 from sessions.actions.lab.simulation_verdicts import difference, sessions_of
-from sessions.figures import finely, tokens
+from sessions.figures import day, finely, tokens
 from sessions.models import PolicyVersion
 from sessions.models.cache.causes import CauseSums, causes_in
 from sessions.models.dashboard.dashboards import Dashboard
 from sessions.models.dashboard.savings import SimulatedSaving
 from sessions.models.tools.unused import AgentTools, UnusedTools
-
-MOST = 5
-"""Most fixes shown."""
+from sessions.views.dashboard.ranking import Fix, ranked
 
 CAUSES: dict[str, tuple[str, str]] = {
     "ttl": ("Use the 1-hour cache TTL", "The cache expired between two calls"),
@@ -55,13 +53,16 @@ NO_FIX: dict[str, tuple[str, str]] = {
 EDITS_ALSO_SAVE = "edits also make prompts smaller; simulate in the lab"
 """Why it is unknown what fewer edits would save."""
 
-AGAINST_RECORDED = "The saving is what it would have cost less, whether or not anything went wrong."
+AGAINST_RECORDED = "It can exceed the avoidable spend: smaller prompts save on every call."
 """Why a saving may be larger than the avoidable spend."""
 
 NO_COST = " (no extra cost found)"
 """Follows lost facts that were used again, if no call with a price was made to obtain them."""
 
 SIMULATE, OPEN = "Simulate", "Open comparison"
+
+SET_TTL = 'ENABLE_PROMPT_CACHING_1H=1 for Claude Code, "ttl": "1h" in cache_control for the API'
+"""Where an agent without a policy asks for a one-hour TTL."""
 
 KEEP_TTL = (
     "Keep the TTL",
@@ -70,38 +71,16 @@ KEEP_TTL = (
 
 
 @dataclass(frozen=True, slots=True)
-class Fix:
-    """One thing to do: the cause, the micro-dollars that it saves in the range (None if unknown,
-    and then `basis` says why), and where it is done.
-
-    `kind` is break, loss or unused; `at_least` if some sessions have no cost.
-    """
-
-    kind: str
-    title: str
-    why: str
-    microusd: int | None
-    basis: str
-    button: str
-    url: str
-    at_least: bool = False
-    proof_url: str = ""
-    """Where an example is shown, if there is one."""
-    unknown: str = "unknown"
-    """Said in place of an amount that is None."""
-    at_most: bool = False
-    """Whether the amount is all that the breaks cost: a fix may save less."""
-
-
-@dataclass(frozen=True, slots=True)
 class FixPlaces:
-    """Where fixes lead: the cache, tools and compactions of the range and split."""
+    """Where fixes lead: the cache, tools and compactions of the range and split; `managed` if a
+    policy managed any of the sessions in which a one-hour TTL saves."""
 
     cache: str
     lost: str
     tools: str
     active: PolicyVersion
     may_write: bool
+    managed: bool
 
     def setting(self, key: str, value: str = "") -> str:
         """The editor at a setting of the active policy, with a proposed value; the policy's page
@@ -124,7 +103,7 @@ def fix_of(cause: CauseSums) -> tuple[str, str]:
 def fixes(
     made: Dashboard, unused: UnusedTools, places: FixPlaces, saving: SimulatedSaving | None
 ) -> list[Fix]:
-    """What saves most in a range, at most `MOST`; what may save an unknown amount comes last."""
+    """What to do about the sessions of a range, as `ranked`."""
     causes = causes_in(made.whole)
     rows = [
         *(
@@ -137,10 +116,7 @@ def fixes(
         *_of_policies(made, places, saving),
         *_of_losses(made, places),
     ]
-    ordered = sorted(
-        rows, key=lambda one: (one.microusd is None, -(one.microusd or 0), one.kind != "loss")
-    )
-    return ordered[:MOST]
+    return ranked(rows)
 
 
 def _of_cause(cause: CauseSums, places: FixPlaces) -> Fix:
@@ -159,6 +135,7 @@ def _of_cause(cause: CauseSums, places: FixPlaces) -> Fix:
         url,
         cause.at_least,
         at_most=cause.kind != "edit" and not cause.at_least,
+        sessions=cause.sessions,
     )
 
 
@@ -169,10 +146,24 @@ def _of_ttl(made: Dashboard, causes: list[CauseSums], places: FixPlaces) -> Iter
     if cause is not None and saved > 0:
         title, why = CAUSES["ttl"]
         many = f"{_count(cause.breaks, 'cache break')} in {_count(cause.sessions, 'session')}"
-        url = places.setting("ttl", "1h")
-        said = f"{why}: {many}. Net of the higher price of writing a 1-hour cache."
-        said += " Sessions without a policy: set it in the agent."
-        yield Fix("break", title, said, saved, "estimated", "Change TTL", url, cause.at_least)
+        button, url = "Show breaks", f"{places.cache}&cause=ttl#worst"
+        where = "Set it in the agent"
+        if places.managed:
+            button, url = "Change TTL", places.setting("ttl", "1h")
+            where = "Sessions without a policy: set it in the agent"
+        said = f"{why}: {many}. Net of the higher price of writing a 1-hour cache. "
+        said += f"{where}: {SET_TTL}."
+        yield Fix(
+            "break",
+            title,
+            said,
+            saved,
+            "estimated",
+            button,
+            url,
+            cause.at_least,
+            sessions=cause.sessions,
+        )
 
 
 def _of_tools(one: AgentTools, places: FixPlaces) -> Fix:
@@ -186,6 +177,7 @@ def _of_tools(one: AgentTools, places: FixPlaces) -> Fix:
         one.basis,
         "See which",
         places.tools,
+        sessions=one.sessions,
     )
 
 
@@ -199,12 +191,13 @@ def _of_policies(
     title, lost, proof = "Manage these sessions with a policy", "", ""
     if of["lost_unmanaged"]:
         free = not of["losses_unmanaged"]
-        lost = lost_and_needed(of["lost_unmanaged"], free=free)
+        lost = f"In this range, {lost_and_needed(of['lost_unmanaged'], free=free)}"
         lost += f" in {_count(of['unmanaged_lost'], 'session')}{NO_COST if free else ''}."
         proof = places.lost
     if saving is None:
         why, url = "savings are known after a simulation", reverse("policies")
-        yield Fix("loss", title, lost, None, why, SIMULATE, url, proof_url=proof)
+        said = "not simulated yet"
+        yield Fix("loss", title, lost, None, why, SIMULATE, url, proof_url=proof, unknown=said)
         return
     asked = urlencode({"of": saving.version})
     url = f"{reverse('simulation', args=[saving.simulation])}?{asked}"
@@ -213,7 +206,19 @@ def _of_policies(
         more = "" if saving.microusd > 0 else " It costs more."
         said = f"{found}.{more} {lost}".strip()
         said += f" {AGAINST_RECORDED}" if saving.microusd > 0 else ""
-        yield Fix("loss", title, said, saving.microusd, "simulated", OPEN, url, proof_url=proof)
+        yield Fix(
+            "loss",
+            title,
+            said,
+            saving.microusd,
+            "simulated",
+            OPEN,
+            url,
+            proof_url=proof,
+            sessions=saving.sessions,
+            spent=(int(saving.recorded["cost_microusd"]), int(saving.recorded["priced"])),
+            forgets=_forgets(saving),
+        )
     elif lost:
         why = "keeps what is needed in context as often"
         said = f"{lost} No simulated policy keeps what is needed as often; most does {found}."
@@ -226,14 +231,20 @@ def _simulated(saving: SimulatedSaving) -> str:
     mine, its = saving.simulated, saving.recorded
     over = sessions_of(saving.sessions, mine["priced"])
     if saving.sessions < saving.asked:
-        over += f", of the {saving.asked:,} simulated"
-    said = f"{saving.version} simulated over {over}: {difference(mine, its).text}"
+        over += f" in this range (the simulation has {saving.asked:,})"
+    said = f"{saving.version} simulated on {day(saving.at)} over {over}: "
+    said += difference(mine, its).text
     if mine["in_context"] is None or its["in_context"] is None:
         return said
     return (
         f"{said} ({finely(mine['in_context'])} instead of {finely(its['in_context'])} of "
         f"{_count(its['needs'], 'use')} of facts, in all steps)"
     )
+
+
+def _forgets(saving: SimulatedSaving) -> float:
+    found = difference(saving.simulated, saving.recorded)
+    return -found.recall if found.recall is not None and found.sides[1] == "worse" else 0.0
 
 
 def _of_losses(made: Dashboard, places: FixPlaces) -> Iterator[Fix]:

@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from sessions.figures import figure, finely, money
+from sessions.figures import MANY_TIMES, figure, finely, money
 from sessions.models.cache.causes import causes_in
 from sessions.models.dashboard import quality_tiles, tiles
 from sessions.models.dashboard.dashboards import Dashboard
 from sessions.models.tools.unused import UnusedTools
 from sessions.models.web.sums import Sums, Tile, Unit, Value, total
 from sessions.views.web.sparklines import Trend, trend
-
-MANY_TIMES = 10
-"""Factor from which growth is shown as a multiple rather than in percent."""
 
 _broken = total("avoidable", "split")
 
@@ -76,7 +73,7 @@ def _trends(now: Sequence[Value], before: Sequence[Value]) -> tuple[Trend | None
 def spend(made: Dashboard, url: str, forecast: str) -> HeroTile:
     """What the sessions cost."""
     column = tiles.SPEND.columns[1]
-    bound = "≥" if column.at_least(made.whole) else ""
+    bound = "≥ " if column.at_least(made.whole) else ""
     each = figure(column.of(made.whole), "microusd")
     priced = _count(made.whole.of["priced"], "session")
     line = f"{bound}{each} per session, {priced} with a cost{forecast}"
@@ -153,6 +150,8 @@ def avoidable(
     now = [_paid(*one) for one in zip(made.parts, definitions, strict=True)]
     earlier = [_paid(*one) for one in zip(made.earlier, older, strict=True)]
     value, shown = _paid(made.whole, whole), _paid(made.whole, sum(definitions))
+    if made.whole.of["not_assessed"] and not value:
+        value = shown = None
     was = _paid(made.before, sum(older)) if made.before else None
     line = _parts_of(made, value, whole)
     guessed = whole or _losses(made.whole)
@@ -164,7 +163,7 @@ def avoidable(
         value is not None and _short(made.whole, value),
         change(shown, was, "microusd"),
         *_trends(now, earlier),
-        line if value is not None else made.none(tiles.AVOIDABLE),
+        line if value is not None else _not_known(made),
         HOW_AVOIDABLE,
         url,
         note="" if unused.complete or not whole else "without unused tools",
@@ -174,7 +173,17 @@ def avoidable(
 def _short(whole: Sums, value: float) -> bool:
     """Whether sessions without a cost make it a lower bound; of nothing, if they have breaks."""
     unknown = any(one.avoidable and one.priced < one.sessions for one in causes_in(whole))
-    return bool(whole.of["avoidable_short"]) and (bool(value) or unknown)
+    short = whole.of["avoidable_short"] or whole.of["not_assessed"]
+    return bool(short) and (bool(value) or unknown)
+
+
+def _not_known(made: Dashboard) -> str:
+    """Why avoidable spend is unknown: nothing found yet in the sessions that were assessed is not
+    nothing."""
+    of = made.whole.of
+    if 0 < of["not_assessed"] < of["sessions"]:
+        return f"{of['assessed']:,} of {_count(of['sessions'], 'session')} assessed so far"
+    return made.none(tiles.AVOIDABLE)
 
 
 def _paid(sums: Sums, definitions: int) -> Value:

@@ -7,9 +7,10 @@ from datetime import UTC, datetime
 
 from django.urls import reverse
 
-from sessions.figures import day, finely, money, tokens
+from sessions.figures import at_least, day, finely, money, tokens
 from sessions.models import Session, Team
-from sessions.models.cache.causes import causes_in
+from sessions.models.cache.causes import CauseSums, causes_in
+from sessions.models.dashboard.costliest import MOST as COMPARED
 from sessions.models.dashboard.costliest import (
     Spent,
     costliest_session,
@@ -26,13 +27,13 @@ from sessions.views.dashboard.links import part_days, sessions_url
 MOSTLY = 0.4
 """Share of its cost from which one session explains a day (our choice)."""
 SPEAKS = 0.05
-"""Share of its cost from which avoidable cache breaks are named."""
+"""Share of its cost from which cache breaks are named."""
 
 
 @dataclass(frozen=True, slots=True)
 class CostPeak:
     """The most expensive part of a range: sentences that say what it cost and why, the session
-    that cost most, and where its sessions and avoidable breaks are listed."""
+    that cost most, and where its sessions and cache breaks are listed."""
 
     title: str
     what: str
@@ -42,8 +43,8 @@ class CostPeak:
     session_why: str
     sessions: int
     url: str
-    avoidable: str
-    avoidable_url: str
+    breaks: str
+    breaks_url: str
 
 
 def cost_peak(team: Team, made: Dashboard, split: Split) -> CostPeak | None:
@@ -60,15 +61,19 @@ def cost_peak(team: Team, made: Dashboard, split: Split) -> CostPeak | None:
     rest = Sums(made.whole.of - part.of)
     return CostPeak(
         f"Most expensive {size}",
-        f"Sessions that ended {_named(period)} cost {money(cost)}, "
+        f"Sessions that ended {_named(period)} cost {_cost(cost, part)}, "
         f"{finely(cost / made.whole.of['cost'])} of the range",
         _why(part, rest, found.cost_microusd, others, size),
         found,
-        money(found.cost_microusd),
-        _session_why(found, spent_by_others(team, made.period, split, found)),
+        at_least(found.cost_microusd, bound=found.cost_is_bound),
+        _session_why(
+            found,
+            spent_by_others(team, made.period, split, found),
+            bound=made.whole.of["short"] > found.cost_is_bound,
+        ),
         part.of["sessions"],
         sessions_url(period, split, sort="cost"),
-        *_avoidable(part, period, split),
+        *_breaks(part, period, split),
     )
 
 
@@ -102,14 +107,19 @@ def _why(part: Sums, rest: Sums, costliest: int, others: int, size: str) -> str:
     if of["sessions"] / (usual or 1) >= each / (each_usual or 1):
         return f"It had {of['sessions']:,} sessions; an average other {size} has {usual:,.1f}"
     return (
-        f"Its sessions cost {money(round(each))} each; those of the rest of the range "
-        f"{money(round(each_usual))}"
+        f"Its sessions cost {_cost(each, part)} each; those of the rest of the range "
+        f"{_cost(each_usual, rest)}"
     )
 
 
-def _session_why(found: Session, others: Spent) -> str:
-    """What made a session expensive: its cost beside that of an average other of the range, by the
-    factor that explains most of the difference.
+def _cost(microusd: float, of: Sums) -> str:
+    """A cost of these sessions, ≥ if that of some is only a lower bound."""
+    return at_least(round(microusd), bound=bool(of.of["short"]))
+
+
+def _session_why(found: Session, others: Spent, *, bound: bool) -> str:
+    """What made a session expensive: its cost beside that of an average other of the range (a lower
+    bound if `bound`), by the factor that explains most of the difference.
 
     Cost is steps x prompt tokens a step x weight of a token x price. The weight is that of its
     kinds, at the usual ratios of list prices: a cache read costs 0.1 and a cache write 1.25 of an
@@ -126,19 +136,21 @@ def _session_why(found: Session, others: Spent) -> str:
         return said
     theirs = others.steps / others.sessions
     times = {
-        f"its steps: {mine.steps:,}, an average other session has {theirs:,.0f}": (
-            mine.steps / theirs
-        ),
+        f"its number of steps: the others have {theirs:,.0f} on average": mine.steps / theirs,
         f"its prompts: {tokens(round(mine.prompt / mine.steps))} tokens a step, the others "
         f"{tokens(round(others.prompt / others.steps))}": (
             (mine.prompt / mine.steps) / (others.prompt / others.steps)
         ),
         _mix(mine, others): _weight(mine) / _weight(others),
-        f"its model's price: {_price(mine) / _price(others):.1f} times that of the others for the "
-        "same tokens": _price(mine) / _price(others),
+        f"its model: the same tokens cost {_price(mine) / _price(others):.1f} times as much as in "
+        "the others": _price(mine) / _price(others),
     }
     most = max(times, key=lambda one: times[one])
-    return f"{said}. Mostly {most}; an average other session costs {money(round(usual))}"
+    many = others.sessions
+    newest = "newest " if many >= COMPARED else ""
+    over = f"the {newest}{many:,} other session{'' if many == 1 else 's'} with a known cost"
+    usually = f"{at_least(round(usual), bound=bound)} on average"
+    return f"{said}. It cost more than {over} ({usually}) mostly for {most}"
 
 
 def _mix(mine: Spent, others: Spent) -> str:
@@ -160,17 +172,41 @@ def _price(of: Spent) -> float:
     return of.cost / (_weight(of) * of.prompt)
 
 
-def _avoidable(part: Sums, period: Period, split: Split) -> tuple[str, str]:
-    """What avoidable cache breaks added, and where they are; empty if it is little."""
-    paid = part.of["avoidable"]
-    top = next((one for one in causes_in(part) if one.avoidable), None)
-    if top is None or paid < SPEAKS * part.of["cost"]:
+def _breaks(part: Sums, period: Period, split: Split) -> tuple[str, str]:
+    """What cache breaks added to its cost, and where they are; empty if it is little."""
+    causes = causes_in(part)
+    paid = sum(one.microusd or 0 for one in causes)
+    if not paid or paid < SPEAKS * part.of["cost"]:
         return "", ""
+    bound = "at least " if any(one.priced < one.sessions for one in causes) else ""
     asked = query(split, **part_days(period.since, period.until))
     return (
-        f"{money(paid)} of it was avoidable cache breaks, most of them “{top.name}”",
+        f"Cache breaks made {bound}{money(paid)} of its {_cost(part.of['cost'], part)}: "
+        f"{_shares(causes)}",
         f"{reverse('cache')}{asked}",
     )
+
+
+def _shares(causes: list[CauseSums]) -> str:
+    """What of the cost of breaks was avoidable, with its main cause, what is unexplained, and what
+    could not be avoided."""
+    can = [one for one in causes if one.avoidable]
+    avoidable = sum(one.microusd or 0 for one in can)
+    unexplained = sum(one.microusd or 0 for one in causes if not one.known)
+    other = sum(one.microusd or 0 for one in causes) - avoidable - unexplained
+    said = [
+        f"{money(avoidable)} was avoidable, {_main(can, avoidable)}" if avoidable else "",
+        f"{money(unexplained)} is unexplained" if unexplained else "",
+        f"{money(other)} was not avoidable" if other else "",
+    ]
+    return "; ".join(filter(None, said))
+
+
+def _main(can: list[CauseSums], paid: int) -> str:
+    """How much of the avoidable cost its largest cause made."""
+    top = can[0].microusd or 0
+    part = "all" if top == paid else "most" if 2 * top > paid else "the largest part"
+    return f"{part} of it by “{can[0].name}”"
 
 
 def _named(period: Period) -> str:

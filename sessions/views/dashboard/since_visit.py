@@ -1,89 +1,154 @@
-"""What is new since a person's previous visit, on the dashboard."""
+"""What arrived since a person's previous visit, on the dashboard."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
-from typing import NamedTuple
+from datetime import date, datetime, timedelta
+from typing import Any, NamedTuple
 
 from django.contrib.auth.models import User
-from django.db.models import Count, F, Q, Sum
-from django.http import HttpRequest
+from django.db.models import Count, Max, Min, Q, Sum
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
+from django.views.decorators.http import require_POST
 
-from sessions.access import allowed
-from sessions.actions.accounts.visits import known_visit, previous_visit
+from sessions.access import allowed, team_of
+from sessions.actions.accounts.visits import mark_seen, visit_before
 from sessions.actions.reviews.reservations import open_to
-from sessions.figures import money
+from sessions.figures import at_least, moment
 from sessions.models import Team
+from sessions.models.record.sessions import COST_IS_BOUND, SOURCE_LIVE
+from sessions.views.dashboard.controls import SPLIT, query, range_of, split_of
+from sessions.views.web.dates import RANGE
 from sessions.views.web.filters import SessionFilters
+from sessions.views.web.pages import Page
+
+FIRST_VISIT = timedelta(days=1)
+"""At a first visit, what arrived in this time is listed (our choice)."""
 
 
 class NewThings(NamedTuple):
-    """A number of things in words, and the page that lists them; empty for none."""
+    """A number of things in words, the page that lists them (empty for none), and more about
+    them."""
 
     text: str
     url: str
+    more: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class SinceVisit:
-    """When the previous visit ended, and what is new since then."""
+    """When the previous visit ended, and what arrived since then; at a `first` visit, a day ago.
+    `seen_url` counts it as seen."""
 
     at: datetime
     news: list[NewThings]
+    first: bool
+    seen_url: str
 
     @property
     def label(self) -> str:
         """The day, or the time of today."""
         at = timezone.localtime(self.at)
-        today = at.date() == timezone.localdate()
-        return f"{at:%H:%M}" if today else f"{at:%b} {at.day}"
+        return f"{at:%H:%M}" if at.date() == timezone.localdate() else _day(at.date())
 
 
 def since_visit(request: HttpRequest, team: Team) -> SinceVisit | None:
-    """What is new for a person; None at their first visit, and for keys. An open page that
-    updates itself does not go on with the visit."""
+    """What is new for a person; None for keys."""
     user = request.user
     if not isinstance(user, User):
         return None
-    updates = request.headers.get("HX-Request") is not None
-    before = known_visit(user, team) if updates else previous_visit(user, team, timezone.now())
-    if before is None:
-        return None
-    at = before.replace(microsecond=0)
+    before = visit_before(user, team)
+    at = before or (timezone.now() - FIRST_VISIT).replace(microsecond=0)
     reviews = allowed(request, team, "review")
-    return SinceVisit(at, list(_news(team, at, user if reviews else None)))
+    news = list(_news(team, at, user if reviews else None))
+    return SinceVisit(at, news, before is None, reverse("dashboard_seen") + _asked(request, team))
 
 
 def _news(team: Team, at: datetime, reviewer: User | None) -> Iterator[NewThings]:
-    filters = SessionFilters(stored=int(at.timestamp()) * 1000)
+    filters = SessionFilters(arrived=int(at.timestamp()) * 1000)
+    imported = ~Q(source=SOURCE_LIVE)
     found = filters.rows(team).order_by().aggregate(
         many=Count("pk"),
+        imported=Count("pk", filter=imported),
+        began=Min("ended_at", filter=imported),
+        ended=Max("ended_at", filter=imported),
         cost=Sum("cost_microusd"),
         breaks=Sum("break_count"),
-        bound=Count(
-            "pk",
-            filter=Q(cost_microusd=None)
-            | Q(cost_at_least=True)
-            | Q(usage_calls__lt=F("step_count")),
-        ),
+        compactions=Sum("compaction_count"),
+        lost=Sum("assessment__lost_facts"),
+        bound=Count("pk", filter=Q(cost_microusd=None) | COST_IS_BOUND),
     )  # fmt: skip
     sessions = reverse("sessions")
     if found["many"]:
-        yield NewThings(_many(found["many"], "session"), sessions + filters.address())
+        text = _many(found["many"], "session")
+        yield NewThings(text, sessions + filters.address(), _imported(found))
         if found["cost"] is not None:
-            yield NewThings(f"{'≥' if found['bound'] else ''}{money(found['cost'])}", "")
+            costliest = sessions + filters.address(sort="cost")
+            spent = at_least(found["cost"], bound=bool(found["bound"]))
+            yield NewThings(f"{spent} spent", costliest)
+    if found["compactions"]:
+        url = sessions + filters.address(flags=("compacted",))
+        yield NewThings(_many(found["compactions"], "compaction"), url)
+    if found["lost"]:
+        url = sessions + filters.address(flags=("lost",))
+        yield NewThings(_many(found["lost"], "lost fact") + " needed again", url)
     if reviewer is not None:
-        waiting = open_to(team, reviewer).filter(created__gte=at).order_by().count()
+        arrived = open_to(team, reviewer).filter(revision__run__session__created__gte=at)
+        waiting = arrived.order_by().count()
         if waiting:
-            yield NewThings(_many(waiting, "new compaction") + " to review", reverse("reviews"))
+            text = f"{waiting:,} of their compactions to review"
+            yield NewThings(text, reverse("reviews") + "#waiting-title")
     if found["breaks"]:
         url = sessions + filters.address(flags=("breaks",))
         yield NewThings(_many(found["breaks"], "cache break"), url)
 
 
+def _imported(found: dict[str, Any]) -> str:
+    """How many of the sessions were imported, and when these ran; empty for none."""
+    if not found["imported"]:
+        return ""
+    alone = found["imported"] == found["many"]
+    many = "imported" if alone else f"{found['imported']:,} imported"
+    if found["began"] is None:
+        return f"{many}, their logs have no times"
+    began, ended = (timezone.localtime(moment(found[one])).date() for one in ("began", "ended"))
+    ran = f"on {_day(began)}" if began == ended else f"from {_day(began)} to {_day(ended)}"
+    return f"{many}, ran {ran}"
+
+
+def _day(day: date) -> str:
+    year = "" if day.year == timezone.localdate().year else f", {day.year}"
+    return f"{day:%b} {day.day}{year}"
+
+
 def _many(count: int, what: str) -> str:
     return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
+@require_POST
+def seen(request: HttpRequest) -> HttpResponse:
+    """Count what arrived so far as seen, and show the dashboard as it was."""
+    team = team_of(request)
+    if isinstance(request.user, User):
+        mark_seen(request.user, team, timezone.now())
+    return redirect(reverse("dashboard") + _asked(request, team))
+
+
+def _asked(request: HttpRequest, team: Team) -> str:
+    """The query of the dashboard as it is shown."""
+    return query(split_of(request), **dict(range_of(request)), team=team.slug)
+
+
+PAGES = (
+    Page(
+        route="dashboard/seen/",
+        query=(*RANGE, *SPLIT),
+        view=seen,
+        name="dashboard_seen",
+        needs={"POST": None},
+    ),
+)

@@ -12,9 +12,12 @@ from django.utils.text import Truncator
 
 from compaction.budget.budget import WARN
 from sessions.access import allowed
+from sessions.actions.assessments.session_verdicts import lost_and_needed
 from sessions.actions.live.answer import standing_of
 from sessions.actions.live.forecasts import forecasts
-from sessions.actions.reviews.reservations import open_to
+from sessions.actions.live.low_recall import low_recall
+from sessions.actions.reviews.losses import stored_cost
+from sessions.actions.reviews.reservations import WORST, open_to
 from sessions.figures import percent
 from sessions.models import ReviewItem, Run, Session, Team
 from sessions.models.dashboard.waiting import MOST, running_sessions, waiting_work
@@ -59,13 +62,23 @@ def _rows(request: HttpRequest, team: Team) -> Iterator[WaitingRow]:
         many = len(items.order_by().values_list("pk")[:MOST])
         if many:
             title = _count(many, "compaction", "waits for review", "wait for review")
-            named = items.select_related("revision__run__session")
+            named = items.select_related("revision__run__session", "revision__fact_ledger")
             named = named.defer(*(f"revision__run__{column}" for column in Run.LARGE))
             links = tuple(
-                (f"{_name(one.revision.run.session)}, step {one.revision.step}", _revision_url(one))
-                for one in named[:NAMED]
+                (_lost(one), _revision_url(one)) for one in named.order_by(*WORST)[:NAMED]
             )
-            yield WaitingRow(title, "In", "Review", reverse("reviews"), links)
+            line = "" if many == 1 else "The worst: "
+            yield WaitingRow(title, line, "Review", reverse("reviews"), links)
+
+
+def _lost(item: ReviewItem) -> str:
+    """Where a compaction is, what its loss cost, and how many lost facts were needed again."""
+    ledger = getattr(item.revision, "fact_ledger", None)
+    cost = stored_cost(ledger.after) if ledger else ""
+    found = [cost] if cost else []
+    found += [lost_and_needed(ledger.missed)] if ledger and ledger.missed else []
+    lost = f": {', '.join(found)}" if found else ""
+    return f"{_name(item.revision.run.session)}, step {item.revision.step}{lost}"
 
 
 def _revision_url(item: ReviewItem) -> str:
@@ -75,7 +88,7 @@ def _revision_url(item: ReviewItem) -> str:
 
 def _running(team: Team) -> Iterator[WaitingRow]:
     """Of the running sessions that moved last, the paused ones and those near their limit, with
-    what comes next in the fullest."""
+    what comes next in the fullest; and those whose recall is low."""
     running = running_sessions(team)
     paused = [one for one in running if one.paused]
     if paused:
@@ -98,6 +111,12 @@ def _running(team: Team) -> Iterator[WaitingRow]:
         subject = "" if len(near) == 1 else f"In “{_name(near[0])}”: "
         line = f"{subject}{said}{fill[:1].upper() + fill[1:] if said or not subject else fill}"
         yield WaitingRow(title, line, *_place(near))
+    low = [(one, said) for one in running if (said := low_recall(one))]
+    if low:
+        title = _sessions([one for one, _ in low], "lost what it uses", "lost what they use")
+        one, said = low[0]
+        subject = "" if len(low) == 1 else f"In “{_name(one)}”: "
+        yield WaitingRow(title, f"{subject}{said}", *_place([one for one, _ in low]))
 
 
 def _place(sessions: list[Session]) -> tuple[str, str]:

@@ -16,18 +16,24 @@ from django.views.decorators.http import require_GET, require_POST
 
 from sessions.access import actor_of, require, team_to, teams_of
 from sessions.actions.accounts.members import LastOwner
-from sessions.actions.erasure import holds, receipts, retention
+from sessions.actions.erasure import archiving, holds, receipts, retention
+from sessions.actions.erasure.archiving import archives_of
 from sessions.actions.erasure.holds import Held
 from sessions.actions.erasure.requests import ErasureRule, NothingToErase, Scope, begin, scope_of
 from sessions.actions.erasure.rules import sessions_of
 from sessions.api.erasure.erasures import erasure_of, state_of
 from sessions.models import Erasure, Hold, Retention, Session, Team
-from sessions.views.erasure.data_forms import EraseForm, HoldForm, RetentionForm
+from sessions.views.erasure.data_forms import (
+    ArchivingForm,
+    EraseForm,
+    HoldForm,
+    RetentionForm,
+)
 from sessions.views.web.pages import Page
 from sessions.views.web.paging import page
 
 ASKED = ("kind", "value")
-HOLD_IDS, RETENTION_IDS = "hold_%s", "retention_%s"
+HOLD_IDS, RETENTION_IDS, ARCHIVING_IDS = "hold_%s", "retention_%s", "archiving_%s"
 
 
 @never_cache
@@ -80,6 +86,8 @@ def _page(
         else [],
         "holds": [(row, _held_name(row)) for row in holds.in_force(team)],
         "retention_form": retention_form or _kept(team),
+        "archiving_form": _archived(team),
+        "archives": archives_of(team),
         "hold_form": hold_form or HoldForm(auto_id=HOLD_IDS),
         "rows": [(row, state_of(row), row.counts) for row in shown.rows],
         "newer_url": f"?cursor={shown.newer}" if shown.newer else "",
@@ -103,6 +111,11 @@ def _kept(team: Team) -> RetentionForm:
     found = Retention.objects.filter(team=team).first() or Retention()
     initial = {"content_days": found.content_days, "session_days": found.session_days}
     return RetentionForm(initial=initial, auto_id=RETENTION_IDS)
+
+
+def _archived(team: Team) -> ArchivingForm:
+    found = Retention.objects.filter(team=team).first() or Retention()
+    return ArchivingForm(initial={"days": found.archive_days}, auto_id=ARCHIVING_IDS)
 
 
 def _held_name(row: Hold) -> str:
@@ -151,6 +164,22 @@ def retain(request: HttpRequest) -> HttpResponse:
         return _page(request, team, retention_form=form, due=due, days=days)
     retention.change(team, *days, actor_of(request))
     messages.success(request, "Saved. What is older is erased within a minute, and every day.")
+    return _back(team)
+
+
+@require_POST
+def archive(request: HttpRequest) -> HttpResponse:
+    """Count what a rule of archiving would pack; save it once that was seen."""
+    team = team_to(request, "erase")
+    form = ArchivingForm(request.POST, auto_id=ARCHIVING_IDS)
+    if not form.is_valid():
+        return _page(request, team, archiving_form=form, status=422)
+    days = form.cleaned_data["days"]
+    if "sure" not in request.POST:
+        found = archiving.cold(team, days, timezone.now())
+        return _page(request, team, archiving_form=form, cold=found, days=days)
+    archiving.change(team, days, actor_of(request))
+    messages.success(request, "Saved. Cold sessions are archived within a minute, and every day.")
     return _back(team)
 
 
@@ -225,6 +254,12 @@ PAGES = (
         route="settings/data/retention/",
         view=retain,
         name="data_retention",
+        needs={"POST": "erase"},
+    ),
+    Page(
+        route="settings/data/archiving/",
+        view=archive,
+        name="data_archiving",
         needs={"POST": "erase"},
     ),
     Page(route="settings/data/holds/", view=hold, name="data_hold", needs={"POST": "erase"}),

@@ -50,6 +50,18 @@ class RetentionForm(forms.Form):
     )
 
 
+class ArchivingForm(forms.Form):
+    """After how many days without a new step sessions are archived; nothing for never."""
+
+    days = forms.IntegerField(
+        label="Archive sessions after, in days",
+        required=False,
+        min_value=1,
+        max_value=MOST_DAYS,
+        help_text="Without a new step. Opening one unpacks it. Empty: never.",
+    )
+
+
 class HoldForm(forms.Form):
     """What to hold, and why."""
 

@@ -18,6 +18,7 @@ from sessions.actions.imports.uploads import FILES_AT_ONCE, begin_upload
 from sessions.importers import IMPORTERS
 from sessions.models import Blob, Import, ImportFile, Session, SkippedRecord, Team
 from sessions.models.record.values import content_of
+from sessions.models.web.shown import contents
 from sessions.views.jobs.jobs import Progress
 from sessions.views.web.pages import Link, Page
 from sessions.views.web.paging import page
@@ -177,7 +178,7 @@ def skipped(request: HttpRequest, import_id: UUID, record_id: int) -> HttpRespon
     shown = kept[:RECORDS_SHOWN]
     shas = [sha for _, _, sha in shown]
     rows = Blob.objects.filter(team=team, sha__in=shas).values_list("sha", "packed", "data")
-    blobs = {row[0]: content_of(*row) for row in rows}
+    blobs = contents(team.pk, {row[0]: content_of(*row) for row in rows})
     context = {
         "section": "imports",
         "team": team,

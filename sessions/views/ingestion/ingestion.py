@@ -18,6 +18,7 @@ from sessions.api.ingestion.again import CannotApply, apply_again, erase
 from sessions.api.ingestion.ingestion import refused_of
 from sessions.models import Key, RefusedRequest, Session
 from sessions.models.ingestion.counted import accepted_by_group, refused_count
+from sessions.models.masking.masking import rules_of
 from sessions.views.web.pages import Page
 from sessions.views.web.paging import page
 
@@ -64,7 +65,7 @@ def refused(request: HttpRequest, refused_id: UUID) -> HttpResponse:
         raise Http404("no such request")
     # Decompress no more than is shown, with a margin for a secret at the edge.
     read = zlib.decompressobj().decompress(row.body, 2 * SHOWN_BYTES) if row.body else b""
-    text = redact(read.decode("utf-8", "replace")).text
+    text = redact(read.decode("utf-8", "replace"), rules_of(row.team_id)).text
     context = {
         "section": "settings",
         "page": "ingestion",

@@ -21,7 +21,7 @@ from sessions.actions.lab.simulations import KIND as SIMULATION
 from sessions.actions.lab.tunings import KIND as TUNING
 from sessions.actions.record.verify import last_check
 from sessions.figures import percent
-from sessions.models import Import, ImportFile, Job, Session, Simulation, Team
+from sessions.models import Import, ImportFile, Job, Session, Simulation, Team, Tuning
 from sessions.models.accounts.teams import Right
 from sessions.views.web.pages import Link, Page
 from sessions.views.web.paging import page
@@ -37,6 +37,7 @@ NAMES = {
     "tend": "Managed context update",
     "assess": "Session assessment",
     "share": "Summary shared",
+    "masking": "Dry run of masking rules",
     "verify": "Store check",
     "notify": "Notification",
 }
@@ -160,7 +161,9 @@ def _links(job: Job) -> list[tuple[str, str]]:
         address = reverse("simulation", args=[job.payload["simulation"]])
         links.append(("Simulation results", address))
     if job.kind == TUNING:
-        links.append(("Auto-tune results", reverse("tuning", args=[job.payload["tuning"]])))
+        tuning = Tuning.objects.select_related("base__policy").filter(job=job).first()
+        of = f" of {tuning.base}" if tuning is not None else ""
+        links.append((f"Auto-tune results{of}", reverse("tuning", args=[job.payload["tuning"]])))
     session = _session(job)
     if session is not None:
         run = (job.result or {}).get("run")

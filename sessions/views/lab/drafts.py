@@ -20,6 +20,7 @@ from sessions.actions.policies.bounds import defaults
 from sessions.actions.policies.policies import active_version
 from sessions.models import Session, Team
 from sessions.models.policies.rollouts import under_way
+from sessions.models.web.shown import value, view
 from sessions.views.web.pages import Page
 
 MOST_SESSIONS = 60
@@ -72,7 +73,9 @@ def _lines(
 ) -> Iterator[bytes]:
     yield json.dumps(head).encode() + b"\n"
     if asked["sessions"]:
-        yield from stream(team.pk, page, asked)
+        for line in stream(team.pk, page, asked):
+            # Its worker reads content as it is stored.
+            yield line if view() is None else json.dumps(value(json.loads(line))).encode() + b"\n"
 
 
 def _asked(team: Team, body: bytes) -> tuple[str, list[Session], int, dict[str, Any]]:

@@ -86,9 +86,9 @@ def _scatter(found: Tuning, tried: Sequence[Found]) -> dict[str, Any]:
     lean = found.objective == "lean" or all(one.outcome.cost is None for one in tried)
     spent = "tokens sent, vs. recorded" if lean else "cost, vs. recorded"
     return {
-        "title": f"{spent.partition(',')[0].capitalize()} against needs in context",
+        "title": f"{spent.partition(',')[0].capitalize()} against recall",
         "x": {"label": spent, "unit": "share"},
-        "y": {"label": "needs in context", "unit": "share"},
+        "y": {"label": "recall", "unit": "share"},
         "points": [
             {
                 "x": one.outcome.tokens if lean else one.outcome.cost,

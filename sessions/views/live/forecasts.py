@@ -21,7 +21,8 @@ from sessions.views.web.places import step_url
 
 @require_GET
 def forecast_bar(request: HttpRequest, session_id: UUID) -> HttpResponse:
-    """Show when the context reaches its limit, the use per minute, and a way to pause."""
+    """Show the next offload, when the context reaches its limit, the use per minute, and a way to
+    pause."""
     session = session_of(request, session_id)
     context = {
         "session": session,
@@ -33,21 +34,29 @@ def forecast_bar(request: HttpRequest, session_id: UUID) -> HttpResponse:
 
 @require_GET
 def risk(request: HttpRequest, session_id: UUID) -> HttpResponse:
-    """Show the facts that the policy would take out of the context until its limit."""
+    """Show the facts that the policy would take out of the context until its limit, or, if that is
+    far, until the next offload."""
     session = session_of(request, session_id)
     context: dict[str, Any] = {"session": session}
     try:
-        found = facts_at_risk(session)
+        its = forecast(session)
+        found = facts_at_risk(session, its)
         run = Run.of(session, Run.Origin.MANAGED)
-        context["found"] = found
+        context["found"], context["until"] = found, its.until
         context["facts"] = [
             (one, step_url(session, one.step, run, one.block.removeprefix("m").removesuffix(".0")))
             for one in (found.facts if found else ())
         ]
     except (NothingToForecast, MissingBlob, DamagedBlob) as error:
         context["problem"] = str(error)
-    except (NotInTime, FailedApart):
-        context["problem"] = "The simulation took too long. Simulate the policy in the lab."
+    except FailedApart:
+        context["problem"] = "The simulation failed. Simulate the policy in the lab."
+    except NotInTime as error:
+        context["problem"] = (
+            "Other simulations are running. Open this again in a few seconds."
+            if error.busy
+            else "The simulation took too long. Simulate the policy in the lab."
+        )
     return render(request, "live/risk.html", context)
 
 

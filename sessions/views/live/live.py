@@ -9,12 +9,15 @@ from django.db.models import F
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
+from django.utils import timezone
 from django.views.decorators.http import require_GET
 
 from compaction.budget.budget import LADDER, ContextFill
+from compaction.policies.trigger_words import words
 from sessions.access import allowed, team_of
 from sessions.actions.live.answer import budget_for, standing_of
-from sessions.actions.live.forecasts import LiveForecast, forecasts
+from sessions.actions.live.forecasts import IDLE, LiveForecast, forecasts
+from sessions.actions.live.low_recall import low_recall
 from sessions.models import Revision, Run, Session
 from sessions.models.record.demo_data import listed
 from sessions.views.budgets import budgets
@@ -58,10 +61,12 @@ class Gauge:
     warn: int | None
     trigger: int | None
     target: int | None
+    offload: int | None
 
 
-def gauge(session: Session) -> Gauge:
-    """The gauge of the next call's context against the model's window."""
+def gauge(session: Session, offload: int | None = None) -> Gauge:
+    """The gauge of the next call's context against the model's window; `offload`: the tokens at
+    which the policy mostly offloaded lately."""
     its, now = budget_for(session), standing_of(session)
 
     def at(tokens: int | None) -> int | None:
@@ -77,6 +82,7 @@ def gauge(session: Session) -> Gauge:
         warn=at(round(its.warn * its.room)),
         trigger=at(its.trigger),
         target=at(its.target),
+        offload=at(offload),
     )
 
 
@@ -95,33 +101,47 @@ class LiveRow:
         return str(self.session)
 
     @property
+    def quiet(self) -> bool:
+        """Whether its agent waits or has stopped, as far as one can tell."""
+        return timezone.now() - self.session.changed > IDLE
+
+    @property
+    def recall(self) -> str:
+        """Its needed-later recall, if that is low."""
+        return low_recall(self.session)
+
+    @property
+    def trigger(self) -> str:
+        """Why the newest revision was made."""
+        assert self.revision is not None
+        return words(self.revision.trigger, self.session.agent).name
+
+    @property
     def revision_url(self) -> str:
         """The URL of the newest revision."""
         assert self.revision is not None
         where = [self.session.pk, self.revision.run_id, self.revision.number]
         return reverse("revision", args=where)
 
-    @property
-    def cost_is_partial(self) -> bool:
-        """Whether some calls reported no usage, so that spending is a lower bound."""
-        return self.session.usage_calls < self.session.step_count
-
 
 @require_GET
 def live(request: HttpRequest) -> HttpResponse:
-    """List running sessions by fill."""
+    """List running sessions by fill, those without a sign last."""
     team = team_of(request)
     version = list_version(request)  # before the rows: a change in between is announced again
     its = listed(team.pk, demo=asks_demo(request))
     running = Session.objects.for_team(team).live().filter(its)
-    found = list(running.select_related("policy_version__policy").order_by("-changed")[:ROWS])
+    found = list(
+        running.select_related("policy_version__policy", "assessment").order_by("-changed")[:ROWS]
+    )
     newest = _newest_revisions(found)
     next_steps = forecasts(found)
     rows = [
-        LiveRow(session, gauge(session), newest.get(session.pk), next_steps[session.pk])
+        LiveRow(session, gauge(session, its.level), newest.get(session.pk), its)
         for session in found
+        for its in (next_steps[session.pk],)
     ]
-    rows.sort(key=lambda row: (-row.gauge.standing.share, row.session.created))
+    rows.sort(key=lambda row: (row.quiet, -row.gauge.standing.share, row.session.created))
     of_demo = Session.objects.for_team(team).live().filter(demo=True)
     context = {
         **demo_notice(request, team, switch=True, among=of_demo),
@@ -139,7 +159,12 @@ def live(request: HttpRequest) -> HttpResponse:
     return render(request, "live/live.html", context)
 
 
-MARKS = (("target", "target"), ("warn", "warning"), ("trigger", "the policy acts"))
+MARKS = (
+    ("offload", "offloaded lately"),
+    ("target", "target of a compaction"),
+    ("warn", "warning"),
+    ("trigger", "compaction"),
+)
 """Marks of a gauge and their names."""
 
 

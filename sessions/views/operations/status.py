@@ -18,11 +18,34 @@ from sessions.models import Job
 from sessions.views.jobs.jobs import job_name
 from sessions.views.web.pages import Page
 
+NUMBER = "number"
+COLUMNS = {
+    "queues": [
+        ("Queue", ""),
+        ("Queued", NUMBER),
+        ("Running", NUMBER),
+        ("Oldest queued", NUMBER),
+        ("Kinds", ""),
+    ],
+    "processes": [
+        ("Process", ""),
+        ("State", ""),
+        ("Version", ""),
+        ("Started", NUMBER),
+        ("Last seen", NUMBER),
+    ],
+    "failed": [("Job", ""), ("Team", ""), ("Reason", ""), ("Failed", NUMBER), ("Retry", "")],
+    "storage": [("Team", ""), ("Content", NUMBER), ("Blobs", NUMBER), ("Quotas", "")],
+    "queries": [("Query", ""), ("Times", NUMBER), ("Mean", NUMBER), ("Worst", NUMBER)],
+    "requests": [("Route", ""), ("Times", NUMBER), ("Mean", NUMBER), ("Slow", NUMBER)],
+}
+
 
 @require_GET
 def status(request: HttpRequest) -> HttpResponse:
     """Show queues, processes, storage, slow queries and failed jobs of all teams."""
     require_operator(request)
+    slow = found.slow()
     context = {
         "section": "settings",
         "page": "status",
@@ -33,7 +56,8 @@ def status(request: HttpRequest) -> HttpResponse:
         ],
         "processes": found.processes(),
         "storage": found.storage(),
-        "slow": found.slow(),
+        "slow": slow,
+        "columns": COLUMNS | {"slow": COLUMNS[slow["of"]]},
         "slow_seconds": found.SLOW_SECONDS,
         "failed": [(job, job_name(job.kind)) for job in found.failed()],
         "failed_days": found.FAILED_DAYS,

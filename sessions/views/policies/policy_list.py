@@ -28,6 +28,7 @@ from sessions.models import Job, PolicyVersion, Session, Simulation, Team
 from sessions.models import Policy as PolicyRow
 from sessions.models.policies.policy_documents import readable
 from sessions.models.policies.policy_use import PolicyUse, UsePlace, one_step, was_reviewed
+from sessions.views.policies.lean_or_balanced import FOR_COST, FOR_SIZE, preset_choice
 from sessions.views.web.demo_notice import SWITCH, demo_notice
 from sessions.views.web.pages import Link, Page
 
@@ -58,13 +59,13 @@ class PolicyEffects:
     active: PolicyVersion | None
 
     @classmethod
-    def of(cls, team: Team) -> PolicyEffects:
-        """The effects of a team's versions."""
+    def of(cls, team: Team, pair: tuple[int, int] | None = None) -> PolicyEffects:
+        """The effects of a team's versions, and of two against each other."""
         try:
             active = active_version(team)
         except UnknownPolicy:
-            return cls(effects_of(team), None)
-        return cls(effects_of(team, active.pk), active)
+            return cls(effects_of(team, pair=pair), None)
+        return cls(effects_of(team, active.pk, pair), active)
 
     def shown(self, version: PolicyVersion | None) -> ShownEffect | None:
         """The effect of a version; None if it was not simulated."""
@@ -137,7 +138,8 @@ def policies(request: HttpRequest) -> HttpResponse:
     rows = PolicyRow.objects.filter(team=team).order_by("name")
     newest = Prefetch("versions", versions.order_by("-number"))
     stored = {row.name: row for row in rows.prefetch_related(newest)}
-    effects = PolicyEffects.of(team)
+    lean, cheap = (_newest(stored.get(name)) for name in (FOR_SIZE, FOR_COST))
+    effects = PolicyEffects.of(team, (lean.pk, cheap.pk) if lean and cheap else None)
     notice = demo_notice(request, team, switch=True)
     data = notice["demo_data"]
     beside = data is not None and not data.alone and not notice["demo_asked"]
@@ -147,6 +149,7 @@ def policies(request: HttpRequest) -> HttpResponse:
         _row(stored[name], standing, effects) if name in stored else _unused(name)
         for name in PRESETS
     ]
+    simulating = _simulating(team)
     context = {
         **notice,
         "section": "policies",
@@ -154,7 +157,13 @@ def policies(request: HttpRequest) -> HttpResponse:
         "presets": presets,
         "count": len(own) + len(presets),
         "effects": effects,
-        "simulating": _simulating(team),
+        "choice": preset_choice(
+            lean,
+            effects.effects.pair,
+            [effects.effects.of.get(one.pk) for one in (lean, cheap) if one],
+            simulating=simulating is not None,
+        ),
+        "simulating": simulating,
         "unknown": sum(row.effect is None for row in (*own, *presets) if not row.demo),
         "usual": usual_choice(team),
         "may_simulate": Session.objects.for_team(team).filter(step_count__gt=0).exists(),
@@ -181,9 +190,13 @@ def does(policy: Policy) -> str:
     return " ".join(said) or DOES["passthrough"]
 
 
+def _newest(row: PolicyRow | None) -> PolicyVersion | None:
+    return next(iter(row.versions.all()), None) if row is not None else None
+
+
 def _row(row: PolicyRow, standing: PolicyUse, effects: PolicyEffects) -> ListedPolicy:
     versions = list(row.versions.all())
-    newest = versions[0] if versions else None
+    newest = _newest(row)
     policy = readable(newest) if newest is not None else None
     said = None
     if newest is not None and policy is not None:

@@ -38,12 +38,12 @@ def evidence(found: Rollout) -> Evidence | None:
     if mine["priced"] == theirs["priced"]:
         figures.append(("Cost", _change(mine["cost_microusd"], theirs["cost_microusd"])))
     figures.append(("Tokens sent", _change(mine.get("tokens_sent"), theirs.get("tokens_sent"))))
-    figures.append(("Needs in context", _points(mine["in_context"], theirs["in_context"])))
+    figures.append(("Needed facts in context", _points(mine["in_context"], theirs["in_context"])))
     if priced := sides["priced"]:
         figures.append(("Sessions with higher cost", f"{sides['costlier']} of {priced}"))
         figures.append(("Sessions with lower cost", f"{sides['cheaper']} of {priced}"))
     if needing := sides["with_needs"]:
-        figures.append(("Fewer needs in context", f"{sides['hides_more']} of {needing}"))
+        figures.append(("Lower recall", f"{sides['hides_more']} of {needing}"))
     known = [(name, text) for name, text in figures if text]
     return Evidence(found.simulation.active, comparison["sessions"], known)
 

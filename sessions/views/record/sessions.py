@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import fields, replace
+from datetime import datetime
 from importlib.util import find_spec
 from typing import Any
 from urllib.parse import parse_qsl
@@ -17,6 +18,7 @@ from django.views.decorators.http import require_GET
 
 from sessions.access import allowed, team_of, teams_of
 from sessions.actions.accounts.preferences import preferred
+from sessions.actions.accounts.visits import visit_before
 from sessions.actions.dashboard.day_totals import keep_totals
 from sessions.actions.imports.uploads import FILES_AT_ONCE
 from sessions.figures import moment
@@ -26,13 +28,13 @@ from sessions.models import Block, Rollout, Session, Team
 from sessions.models.dashboard.facets import ALL, POLICY, Counted, facets
 from sessions.models.dashboard.matching import FACETS, FLAGS, NEAR_LIMIT
 from sessions.models.dashboard.tiles import COUNTED
+from sessions.views.record.session_row import SessionRow
 from sessions.views.web.dates import PRESETS, RANGE, DateControl, listed_dates
-from sessions.views.web.demo_notice import demo_notice
+from sessions.views.web.demo_notice import demo_notice, left_out
 from sessions.views.web.filters import SORTS, SessionFilters, list_version
 from sessions.views.web.pages import Link, Page
 from sessions.views.web.paging import page
-from sessions.views.web.places import entry_url
-from sessions.views.web.sparklines import HEIGHT, Sparkline, sparkline
+from sessions.views.web.sparklines import HEIGHT, sparkline
 
 VALUES = 40
 """Most values offered of a filter."""
@@ -43,42 +45,6 @@ COUNTED_UP_TO = 2_000
 
 NO_DATES: dict[str, Any] = {"dates": (), "since": None, "until": None}
 """Filters without a range."""
-
-
-@dataclass(frozen=True, slots=True)
-class SessionRow:
-    """One session as the list shows it; `match` is the block containing the searched text."""
-
-    session: Session
-    sparkline: Sparkline
-    match: Block | None
-
-    @property
-    def name(self) -> str:
-        """The session's title."""
-        return str(self.session)
-
-    @property
-    def match_url(self) -> str:
-        """The URL of the entry with the searched text."""
-        assert self.match is not None
-        return entry_url(self.session, self.match)
-
-    @property
-    def cost_is_partial(self) -> bool:
-        """Whether some calls reported no usage, so that the cost is a lower bound."""
-        return self.session.usage_calls < self.session.step_count
-
-    @property
-    def short_id(self) -> str:
-        """Both ends of the external id: those of one agent or file often begin alike."""
-        named = self.session.external_id
-        return named if len(named) <= 18 else f"{named[:8]}…{named[-8:]}"
-
-    @property
-    def orphan(self) -> bool:
-        """Whether it is a sub-agent whose parent is missing."""
-        return bool(self.session.parent_external_id) and self.session.parent_id is None
 
 
 @require_GET
@@ -109,11 +75,15 @@ def sessions(request: HttpRequest) -> HttpResponse:
     counted = facets(team, demo=filters.demo)
     total = _total(rows, filters, counted)
     shown = page(filters.with_details(rows), request.GET.get("cursor", ""), "key")
+    notice = demo_notice(request, team, switch=True)
     context = {
-        **demo_notice(request, team, switch=True),
+        **notice,
+        "demo_matches": 0 if shown.rows or not left_out(notice) else _demo_matches(team, filters),
         "section": "sessions",
         "filters": filters,
-        "rows": _rows(shown.rows),
+        "rows": (listed := _rows(shown.rows, visited := visit_before(request.user, team))),
+        "visited": visited,
+        "new_url": _new_url(listed, visited, filters),
         "total": total,
         "version": version,
         "total_text": (total_text := _total_text(total, filters)),
@@ -138,7 +108,20 @@ def sessions(request: HttpRequest) -> HttpResponse:
     return render(request, "record/sessions.html", context)
 
 
-def _rows(found: list[Session]) -> list[SessionRow]:
+def _demo_matches(team: Team, filters: SessionFilters) -> int:
+    """How many sessions of the demo match."""
+    return replace(filters, demo=True).rows(team).filter(demo=True).order_by().count()
+
+
+def _new_url(rows: list[SessionRow], visited: datetime | None, filters: SessionFilters) -> str:
+    """The URL of the sessions that arrived since the previous visit; empty if the page shows none,
+    or is narrowed by arrival."""
+    if visited is None or filters.arrived is not None or not any(row.new for row in rows):
+        return ""
+    return filters.address(arrived=int(visited.timestamp()) * 1000)
+
+
+def _rows(found: list[Session], visited: datetime | None) -> list[SessionRow]:
     wanted = [pk for session in found if (pk := getattr(session, "match", None))]
     matches = Block.objects.select_related("message").in_bulk(wanted) if wanted else {}
     return [
@@ -146,6 +129,7 @@ def _rows(found: list[Session]) -> list[SessionRow]:
             session,
             sparkline(session.sparkline, session.hidden_tokens, session.window, session.step_count),
             matches.get(getattr(session, "match", None) or 0),
+            new=visited is not None and session.created >= visited,
         )
         for session in found
     ]
@@ -183,9 +167,9 @@ def _chips(team: Team, filters: SessionFilters) -> list[tuple[str, str, str]]:
         name = str(rollout.version) if rollout else "a missing version"
         chips.append(("began in the rollout of", name, filters.address(rollout=None)))
     chips += _date_chips(filters)
-    if filters.stored is not None:
-        stored = _format_time(filters.stored)
-        chips.append(("stored since", stored, filters.address(stored=None)))
+    if filters.arrived is not None:
+        arrived = _format_time(filters.arrived)
+        chips.append(("arrived since", arrived, filters.address(arrived=None)))
     if filters.counted:
         title = COUNTED[filters.counted].title
         chips.append(("counted in", title, filters.address(counted="")))

@@ -12,6 +12,7 @@ from sessions.access import session_of, team_of
 from sessions.actions.replay.similar_sessions import SimilarSession, suggestions
 from sessions.models import Session
 from sessions.models.record.demo_data import listed
+from sessions.models.web.shown import holding
 from sessions.views.web.pages import Page
 
 FOUND = 20
@@ -38,7 +39,7 @@ def _named(session: Session, words: str) -> list[SimilarSession]:
     its = listed(session.team_id, demo=session.demo)
     rows = Session.objects.for_team(session.team).filter(its).exclude(pk=session.pk)
     rows = rows.defer("sparkline")
-    named = rows.filter(title__icontains=words) | rows.filter(external_id__icontains=words)
+    named = holding(rows, "title", words) | rows.filter(external_id__icontains=words)
     return [SimilarSession(one, "") for one in named.order_by("-changed")[:FOUND]]
 
 

@@ -9,7 +9,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_http_methods
 
 from sessions.access import session_of
-from sessions.api.replay.exports import Format, download
+from sessions.api.replay.exports import Format, download, may_unmask
 from sessions.api.replay.heads import run_label, run_name
 from sessions.api.web.problems import Refusal
 from sessions.models.record.shown_runs import shown_origin
@@ -43,6 +43,8 @@ def export_page(request: HttpRequest, session_id: UUID) -> HttpResponseBase:
         "format": asked.get("format", "html"),
         "masked": "masked" in asked or not asked,
         "problem": problem,
+        "show_masked": session.team.show_masked,
+        "may_unmask": may_unmask(request, session),
     }
     return render(request, "replay/export.html", context, status=status)
 

@@ -18,6 +18,7 @@ from sessions.actions.live.forecasts import forecast
 from sessions.actions.policies.policies import to_simulate
 from sessions.models import Run, Session
 from sessions.models.ingestion.counted import not_stored
+from sessions.models.masking import counted
 from sessions.models.record.sessions import SOURCE_LIVE
 from sessions.models.record.shown_runs import shown_origin
 from sessions.views.live.live import limits
@@ -60,6 +61,8 @@ def replay(request: HttpRequest, session_id: UUID, step: int | None = None) -> H
     writes = allowed(request, session.team, "write")
     props: dict[str, Any] = _addresses(session) | {"step": step}
     props["may_note"] = writes or allowed(request, session.team, "review")
+    if session.team.show_masked and allowed(request, session.team, "reveal"):
+        props["reveal_url"] = reverse("api:reveal", args=[session.pk])
     if writes:
         props["policies"] = to_simulate(session.team)
     else:
@@ -81,6 +84,7 @@ def replay(request: HttpRequest, session_id: UUID, step: int | None = None) -> H
     preloaded = f"{props['manifest_url']}?{run}packed=true"
     context = {"section": "sessions", "session": session, "props": props, "preloaded": preloaded}
     context["not_stored"] = not_stored(session)
+    context["masked"] = counted.of_session(session)
     if session.live:
         context |= {"live": True, "found": forecast(session)}
         context["may"] = allowed(request, session.team, "accept")

@@ -30,6 +30,7 @@ from sessions.marks import MARKS
 from sessions.models import Revision, Run, Session
 from sessions.models.record import manifest
 from sessions.models.record.replaced import unseen
+from sessions.views.masking.shown_masked import as_reader
 from sessions.views.reviews import ledgers, removal
 from sessions.views.web.names import run_name
 from sessions.views.web.pages import Page
@@ -64,7 +65,9 @@ def undo(request: HttpRequest, session_id: UUID, run: str, number: int) -> HttpR
     try:
         made = undo_revision(session, number, actor_of(request))
     except CannotUndo as error:
-        return _shown(request, session, run, number, refusal=str(error))
+        with as_reader(request):
+            session = session_of(request, session_id, "write")
+            return _shown(request, session, run, number, refusal=str(error))
     return redirect("revision", session.pk, run_name(its_run), made.number)
 
 

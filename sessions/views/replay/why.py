@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,12 +13,13 @@ from django.urls import reverse
 from django.utils.http import urlencode
 from django.views.decorators.http import require_GET
 
-from compaction.losses.life import Life, Shown, Sight, Stay
+from compaction.losses.life import Life, Shown, Sight, Stay, pattern_of
 from compaction.losses.repairs import WINDOW
 from compaction.simulation.kept import KeptText
 from sessions.access import run_named, session_of
 from sessions.actions.replay.kept_texts import MOST_STEPS, compared
 from sessions.actions.replay.why import LONGEST, Need, TooCommon, TooLong, Why, why
+from sessions.actions.reviews.losses import loss_sentence
 from sessions.actions.web.apart import FailedApart, NotInTime
 from sessions.actions.web.verdicts import Tone, listed
 from sessions.models import Run, Session
@@ -101,7 +101,7 @@ def _proofs(found: Why) -> Iterator[Proof]:
 def _proof(found: Why, sight: Sight, *, first: bool) -> Proof:
     block, text = sight.block, found.life.text
     before, after = "", ""
-    match = re.search(re.escape(text), block.text, re.IGNORECASE)
+    match = pattern_of(text).search(block.text)
     if match is not None:
         place, text = match.start(), match.group()
         start = max(block.text.rfind("\n", 0, place) + 1, place - WIDEST)
@@ -147,10 +147,11 @@ def why_page(request: HttpRequest, session_id: UUID) -> HttpResponse:
         "run": run,
         "replay_url": step_url(session, session.step_count, run),
         "longest": LONGEST,
+        "step": (step := _step(request, session)),
     }
     if text:
         try:
-            context |= _shown(why(session, run, text, _step(request, session)))
+            context |= _shown(why(session, run, text, step))
         except (TooCommon, TooLong, MissingBlob, DamagedBlob) as error:
             context["problem"] = str(error)
     return render(request, "replay/why.html", context)
@@ -174,6 +175,7 @@ def _shown(found: Why) -> dict[str, Any]:
         "parts": parts(life.stays, life.steps),
         "proofs": list(_proofs(found)),
         "loss": found.loss,
+        "loss_sentence": loss_sentence(found.loss),
         "window": WINDOW,
         "policies_url": f"{reverse('why_policies', args=[session.pk])}?{asked}",
     }
@@ -199,7 +201,7 @@ def why_policies(request: HttpRequest, session_id: UUID) -> HttpResponse:
     try:
         rows = compared(session, text, needs)
         lived = next((row.cost for row in rows if row.policy == "recorded"), None)
-        context["billed"] = session.cost_microusd
+        context["session"] = session
         context["rows"] = [_row(row, lived, session.step_count) for row in rows]
         context["avoidable"] = _avoidable(rows)
     except TooLong as error:

@@ -15,7 +15,8 @@ from django.urls import reverse
 from compaction.facts.facts import OUTSIDE
 from compaction.facts.vocabulary import normal
 from compaction.losses.ledger import ENGINE
-from compaction.losses.repairs import WINDOW, loss_cost
+from compaction.losses.loss_cost import loss_cost
+from compaction.losses.repairs import WINDOW
 from compaction.losses.weighty import WHY
 from compaction.summaries.model.asked import TODOS
 from sessions.actions.assessments.lost_facts import dropped_by
@@ -23,7 +24,7 @@ from sessions.actions.replay.why import is_too_long
 from sessions.actions.reviews.after_effects import AfterEffects, Sign, after_effects
 from sessions.actions.reviews.compaction_verdicts import is_missed, verdict_on
 from sessions.actions.reviews.fact_ledgers import judge
-from sessions.actions.reviews.losses import paid_at, written_at
+from sessions.actions.reviews.losses import paid_from, written_at
 from sessions.models import FactLedger, Revision, Run, Session
 from sessions.views.reviews import quality
 from sessions.views.web.names import run_name
@@ -167,6 +168,8 @@ def _ledger(
     return {
         "missed": [_line(session, revision, fact, may_ask=may_ask) for fact in missed],
         "lost": counts["lost"],
+        "kept": counts["kept"],
+        "replaced": sum(counts.values()) - counts["unsupported"],
         "choices": _choices(request, counts, chosen),
         "lines": [_line(session, revision, fact, may_ask=may_ask) for fact in lines],
         "in_all": len(wanted),
@@ -239,12 +242,13 @@ def aftermath(session: Session, revision: Revision, found: AfterEffects) -> dict
     signs = [_sign(session, revision, sign) for sign in found.signs[:SHOWN]]
     if found.cost is not None:
         steps = {sign.step for sign in found.signs}
-        costs, breaks = paid_at(session, steps)
+        paid = paid_from(session, min(steps, default=None))
         new = written_at(session, steps)
         for sign in signs:
             step = sign["step"]
-            sign["cost"] = loss_cost([step], costs, breaks).microusd
+            sign["cost"] = loss_cost([step], paid).calls
             sign["written"] = new.get(step)
+            sign["cache_break"] = paid[step].cache_break if step in paid else 0
     return {"effects": found, "window": WINDOW, "signs": signs}
 
 

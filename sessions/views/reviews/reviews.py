@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.models import User
-from django.db.models import Count, F, Prefetch, QuerySet
+from django.db.models import Count, Prefetch, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.template.defaultfilters import pluralize
@@ -24,9 +25,11 @@ from sessions.access import (
     team_of,
     team_to,
 )
+from sessions.actions.accounts.visits import visit_before
 from sessions.actions.reviews import agreement, reviews
 from sessions.actions.reviews.compaction_verdicts import is_missed
-from sessions.actions.reviews.reservations import offered, open_to, unskip
+from sessions.actions.reviews.losses import stored_cost
+from sessions.actions.reviews.reservations import WORST, offered, open_to, unskip
 from sessions.models import Review, ReviewItem, Team
 from sessions.models.record.demo_data import listed
 from sessions.views.reviews.review_filters import CHOICES, ReviewFilters, choices
@@ -75,7 +78,7 @@ def queue(request: HttpRequest) -> HttpResponse:
         "checks_known": any((one.precision, one.recall) != (None, None) for one in checks),
         "fewest_facts": agreement.FEWEST_FACTS,
         "more": MORE,
-        "listed": _open(items),
+        "listed": _open(items, visit_before(request.user, team)),
         **_waiting(team, items, request.user),
     }
     return render(request, "reviews/queue.html", context)
@@ -83,13 +86,16 @@ def queue(request: HttpRequest) -> HttpResponse:
 
 @dataclass(frozen=True, slots=True)
 class WaitingItem:
-    """An open item of the queue: facts lost and needed again, and signs that something is missed;
-    None without a ledger."""
+    """An open item of the queue: facts lost and needed again, and signs that something is missed,
+    None without a ledger; what the loss cost, in words."""
 
     item: ReviewItem
     missed: int | None
     signs: int | None
     held_by: str
+    cost: str
+    new: bool
+    """Whether its session arrived since the person's previous visit."""
 
 
 def _shown(team: Team, *, demo: bool) -> QuerySet[ReviewItem]:
@@ -98,8 +104,8 @@ def _shown(team: Team, *, demo: bool) -> QuerySet[ReviewItem]:
     return ReviewItem.objects.for_team(team).filter(counted)
 
 
-def _open(items: QuerySet[ReviewItem]) -> list[WaitingItem]:
-    """Open items: those whose lost facts were needed first, then those with signs, then by age."""
+def _open(items: QuerySet[ReviewItem], visited: datetime | None) -> list[WaitingItem]:
+    """Open items, the worst first."""
     held = Review.objects.filter(submitted=None, reserved_until__gt=timezone.now())
     rows = (
         items.filter(finished=None)
@@ -107,20 +113,21 @@ def _open(items: QuerySet[ReviewItem]) -> list[WaitingItem]:
             "revision__run__session", "revision__policy_version__policy", "revision__fact_ledger"
         )
         .prefetch_related(Prefetch("reviews", held.select_related("reviewer"), to_attr="held"))
-        .order_by(F("revision__fact_ledger__after_effects").desc(nulls_last=True), "created")
+        .order_by(*WORST)
     )
-    found = [_waiting_item(row) for row in rows[:WAITING]]
-    return sorted(found, key=lambda one: -(one.missed or 0))
+    return [_waiting_item(row, visited) for row in rows[:WAITING]]
 
 
-def _waiting_item(item: ReviewItem) -> WaitingItem:
+def _waiting_item(item: ReviewItem, visited: datetime | None) -> WaitingItem:
     ledger = getattr(item.revision, "fact_ledger", None)
     held: list[Review] = item.held  # type: ignore[attr-defined]
     names = ", ".join(one.reviewer.get_full_name() or one.reviewer.username for one in held)
+    new = visited is not None and item.revision.run.session.created >= visited
     if ledger is None:
-        return WaitingItem(item, None, None, names)
+        return WaitingItem(item, None, None, names, "unknown", new)
     missed = sum(map(is_missed, ledger.facts))
-    return WaitingItem(item, missed, ledger.after_effects, names)
+    cost = stored_cost(ledger.after) or ("unknown" if ledger.after_effects else "–")
+    return WaitingItem(item, missed, ledger.after_effects, names, cost, new)
 
 
 def _waiting(team: Team, items: QuerySet[ReviewItem], user: User) -> dict[str, Any]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
 from typing import Any
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import parse_qsl
 
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
@@ -16,6 +16,7 @@ from compaction.context.blocks import KINDS
 from sessions.access import actor_of, require, team_of, team_to, teams_of
 from sessions.actions.dashboard.day_totals import keep_totals
 from sessions.actions.search.indexing import UNINDEXED
+from sessions.actions.search.lost_lines import lost_lines
 from sessions.actions.search.saved_searches import (
     NAME_CHARS,
     TooManySaved,
@@ -26,14 +27,15 @@ from sessions.models import SavedSearch, Session, Team
 from sessions.models.dashboard.facets import facets
 from sessions.models.search import looked_up
 from sessions.models.search.by_session import SessionHits, SessionPage
-from sessions.models.search.presence import BlockState, State
+from sessions.models.search.presence import State
 from sessions.models.search.search import Hit
 from sessions.models.search.search_words import QUERY_CHARS
-from sessions.views.search.search_filters import TEXTS, SearchFilters
+from sessions.views.search.hit_row import HitRow
+from sessions.views.search.search_filters import TEXTS, SearchFilters, given_after
+from sessions.views.search.step_asked import step_offers
 from sessions.views.web.dates import RANGE, listed_dates
-from sessions.views.web.demo_notice import demo_notice
+from sessions.views.web.demo_notice import demo_notice, left_out
 from sessions.views.web.pages import Link, Page
-from sessions.views.web.places import entry_url, step_url
 
 WAITING = 1_000
 """Sessions that are not indexed are counted up to here."""
@@ -51,16 +53,6 @@ EXAMPLES = (
 DEMO_EXAMPLE = ("q=8417&demo=1", "8417", "the port that the demo loses, and where")
 """Offered while the demo is there."""
 
-STATES = {
-    "in_context": "in context",
-    "named": "left at step {step}, a summary has the words",
-    "retrievable": "offloaded at step {step}",
-    "lost": "lost at step {step}",
-    "left": "taken back at step {step}",
-    "ended": "until step {step}",
-}
-
-
 NOT_LOST: dict[State, str] = {
     "in_context": "in context",
     "named": "named in a summary or stub",
@@ -70,52 +62,10 @@ NOT_LOST: dict[State, str] = {
 }
 """Where the hits of a session are that are not lost, in words."""
 
+TOGETHER_FIRST = "the words as typed first, then newest session first"
+"""The order of hits if only some hold the words side by side."""
 
-@dataclass(frozen=True, slots=True)
-class HitRow:
-    """A hit as the page shows it."""
-
-    hit: Hit
-
-    @property
-    def url(self) -> str:
-        """The replay at the step where the block appears, with the block selected."""
-        hit = self.hit
-        if hit.replacement:
-            return step_url(hit.session, hit.step, hit.run, hit.replacement)
-        return entry_url(hit.session, hit.block)
-
-    @property
-    def step(self) -> int:
-        """The first step whose context has the block, at which its link opens the replay."""
-        return max(1, min(self.hit.step, self.hit.session.step_count or 1))
-
-    @property
-    def state(self) -> str:
-        """Where the block is at the end."""
-        return state_text(self.hit.presence)
-
-    @property
-    def state_url(self) -> str:
-        """The replay at the step at which the block left the context."""
-        return entry_url(self.hit.session, self.hit.block, self.hit.presence.step)
-
-    @property
-    def why_url(self) -> str:
-        """Why the text left the context; empty if it did not. Of several words that match, a number
-        or the longest is asked for: common words occur in too many blocks to be followed."""
-        found = [text for matches, text in self.hit.excerpt if matches]
-        matched = max(
-            found, key=lambda text: (any(map(str.isdecimal, text)), len(text)), default=""
-        )
-        if self.hit.presence.state in ("in_context", "ended") or not matched:
-            return ""
-        return f"{reverse('why', args=[self.hit.session.pk])}?{urlencode({'text': matched})}"
-
-
-def state_text(presence: BlockState) -> str:
-    """Where a block is, in words."""
-    return STATES[presence.state].format(step=presence.step)
+_TIMEOUT = re.compile(r'"?\btimeouts?\b"?', re.IGNORECASE)
 
 
 @require_GET
@@ -124,19 +74,23 @@ def search_page(request: HttpRequest) -> HttpResponse:
     team = team_of(request)
     keep_totals(team)  # the agents and models to choose from are counted there
     filters = SearchFilters.of(request.GET)
-    cursor = request.GET.get("after", "")
-    digits = cursor.removeprefix("-")
-    after = int(cursor) if digits.isascii() and digits.isdecimal() and len(cursor) < 19 else None
+    after = given_after(request.GET)
     found = filters.page([team], after)
     address = filters.address()
     waiting = Session.objects.for_team(team).filter(UNINDEXED)[: WAITING + 1].count()
+    archived = Session.objects.for_team(team).filter(archived__isnull=False).count()
+    query = filters.wanted.query
+    rows = filters.sessions([team]) if after is None else Session.objects.none()
     notice = demo_notice(request, team, switch=True)
     context = {
         **notice,
         "section": "search",
         "filters": filters,
-        "query": filters.wanted.query,
+        "query": query,
         "groups": _groups(found, filters),
+        "steps": step_offers(rows, filters.q),
+        "lost": lost_lines(rows, query),
+        "timed_out_url": _timed_out_url(filters),
         "found_text": _found_text(found, filters, first=not after),
         "blocks": found.blocks,
         "older_url": f"{address}&after={found.after}" if found.after else "",
@@ -151,21 +105,37 @@ def search_page(request: HttpRequest) -> HttpResponse:
         "kinds": KINDS,
         "examples": [*EXAMPLES, *([DEMO_EXAMPLE] if notice["demo_data"] else [])],
         "waiting": f"{WAITING:,}+" if waiting > WAITING else f"{waiting:,}" if waiting else "",
+        "archived": f"{archived:,}" if archived else "",
         "saved": SavedSearch.objects.filter(team=team).order_by("name"),
         "address": address[1:],
+        "demo_matches": _demo_matches(found, filters, notice) if after is None else 0,
         "query_chars": QUERY_CHARS,
         "name_chars": NAME_CHARS,
     }
     return render(request, "search/search.html", context)
 
 
+def _demo_matches(found: SessionPage, filters: SearchFilters, notice: dict[str, Any]) -> int:
+    """How many sessions of the demo match, if nothing is found because the demo is left out."""
+    hides = left_out(notice) and not filters.named
+    nothing = filters.asks and not found.groups and not found.after
+    return filters.demo_holders([notice["team"]]) if hides and nothing else 0
+
+
+def _timed_out_url(filters: SearchFilters) -> str:
+    """The search for what most errors call a timeout; empty if it does not ask for one."""
+    if not filters.error or not _TIMEOUT.search(filters.q):
+        return ""
+    return filters.address(q=_TIMEOUT.sub('"timed out"', filters.q))
+
+
 def _found_text(found: SessionPage, filters: SearchFilters, *, first: bool) -> str:
     """How much was found: exactly if the page shows it all, else as the index counts the words."""
     if found.blocks is None:
         return f"More than {looked_up.COUNTED:,} hits, newest block first"
-    order = "newest session first" + (
-        ", the demo's last" if any(one.session.demo for one in found.groups) else ""
-    )
+    together = [any(hit.together for hit in one.shown) for one in found.groups]
+    order = "newest session first" if all(together) or not any(together) else TOGETHER_FIRST
+    order += ", the demo's last" if any(one.session.demo for one in found.groups) else ""
     sessions = _count(len(found.groups), "session")
     if found.ending is not None:
         hits, holders = found.ending
@@ -186,18 +156,31 @@ def _count(many: int, what: str) -> str:
 
 
 def _groups(found: SessionPage, filters: SearchFilters) -> list[dict[str, Any]]:
-    """Hits by session; within a session in the order of the prompt."""
+    """Hits by session, within a session in the order of the prompt; those with the words together
+    first and, of failed tool calls, error lines before all."""
+    groups = sorted(found.groups, key=lambda one: min(_rank(hit, filters) for hit in one.shown))
     return [
         {
             "session": one.session,
-            "rows": [HitRow(hit) for hit in reversed(one.shown)],
+            "rows": _rows(one.shown, filters),
+            "hits": sum((one.states or {}).values()),
             "lost": (one.states or {}).get("lost", 0),
             "states": _states(one),
             "lost_url": filters.address(session=str(one.session.pk), state="lost"),
             "more_url": filters.address(session=str(one.session.pk)) if one.more else "",
         }
-        for one in found.groups
+        for one in groups
     ]
+
+
+def _rows(shown: list[Hit], filters: SearchFilters) -> list[HitRow]:
+    hits = shown[::-1]
+    hits.sort(key=lambda hit: _rank(hit, filters))
+    return [HitRow(hit) for hit in hits]
+
+
+def _rank(hit: Hit, filters: SearchFilters) -> tuple[bool, bool]:
+    return bool(filters.error) and not hit.error_line, not hit.together
 
 
 def _states(group: SessionHits) -> list[str]:

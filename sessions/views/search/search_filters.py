@@ -80,7 +80,7 @@ class SearchFilters:
     def page(self, teams: list[Team], after: int | None) -> SessionPage:
         """A page of hits by session: the newest session first, or the newest block if too many
         hold the words."""
-        rows = self._sessions(teams)
+        rows = self.sessions(teams)
         state: State | None = "lost" if self.state == "lost" else None
         each = AT_ONCE if self.named else EACH
         found = search_by_session(
@@ -98,7 +98,13 @@ class SearchFilters:
             )
         return found
 
-    def _sessions(self, teams: list[Team]) -> QuerySet[Session]:
+    def demo_holders(self, teams: list[Team]) -> int:
+        """How many sessions of the demo match: at least, if there are many."""
+        found = replace(self, demo="1").page(teams, None)
+        return sum(one.session.demo for one in found.groups)
+
+    def sessions(self, teams: list[Team]) -> QuerySet[Session]:
+        """The sessions of these teams to search in."""
         period = dates_of(QueryDict(urlencode(self.dates)))[1]
         rows = sessions_with(
             teams,
@@ -114,6 +120,13 @@ class SearchFilters:
 
 TEXTS = tuple(one.name for one in fields(SearchFilters) if one.name != "dates")
 """Query parameters of the search but its dates."""
+
+
+def given_after(query: QueryDict) -> int | None:
+    """Where the page begins, as the address says; None for the first page."""
+    given = query.get("after", "")
+    digits = given.removeprefix("-")
+    return int(given) if digits.isascii() and digits.isdecimal() and len(given) < 19 else None
 
 
 def _microusd(text: str) -> int | None:

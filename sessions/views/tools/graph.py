@@ -18,6 +18,9 @@ WIDTH, HEIGHT, APART, DOWN = 190, 50, 280, 66
 LABELS = (-9, 9, -24, 24)
 """Where the counts of lines to a tool go, from the middle of its node, in pixels."""
 
+STRONGEST = 1
+"""Lines to a tool that are drawn at first, those with the highest counts (our choice)."""
+
 LETTERS = 22
 """Most letters of a name in a node."""
 
@@ -43,7 +46,7 @@ class ToolNode:
 @dataclass(frozen=True, slots=True)
 class ToolEdge:
     """A curve between two nodes, by index, with its label; `most` if no other to the same node
-    counts more."""
+    counts more, `strong` if few do."""
 
     start: int
     end: int
@@ -53,6 +56,7 @@ class ToolEdge:
     x: int
     y: int
     most: bool
+    strong: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +68,11 @@ class ToolDrawing:
     width: int
     height: int
     left_out: int
+
+    @property
+    def weak(self) -> int:
+        """How many edges are drawn on request only."""
+        return sum(not edge.strong for edge in self.edges)
 
     @property
     def nodes(self) -> list[ToolNode]:
@@ -132,13 +141,18 @@ def _edge(start: ToolNode, end: ToolNode, count: int, most: int) -> ToolEdge:
     x, y = start.x + WIDTH, start.y + HEIGHT // 2
     # Above and below the end of the line, where it alone runs; in its middle, others cross it.
     rank = sorted(end.before, key=lambda one: -one[1]).index((start.name, count))
+    strong = rank < STRONGEST
     label_y = end.y + HEIGHT // 2 + LABELS[rank % len(LABELS)]
     to_x, to_y = end.x, end.y + HEIGHT // 2
     if end.level <= start.level:  # both on the last level
         x, to_x = start.x + WIDTH, end.x + WIDTH
         path = f"M{x} {y}C{x + 40} {y} {to_x + 40} {to_y} {to_x} {to_y}"
-        return ToolEdge(start.index, end.index, path, 1, count, to_x + 14, label_y, not rank)
+        return ToolEdge(
+            start.index, end.index, path, 1, count, to_x + 14, label_y, not rank, strong
+        )
     middle = (x + to_x) // 2
     path = f"M{x} {y}C{middle} {y} {middle} {to_y} {to_x} {to_y}"
     weight = 1 + round(3 * count / most)
-    return ToolEdge(start.index, end.index, path, weight, count, to_x - 16, label_y, not rank)
+    return ToolEdge(
+        start.index, end.index, path, weight, count, to_x - 16, label_y, not rank, strong
+    )

@@ -164,10 +164,10 @@ def _verdict(found: UnusedTools) -> EventVerdict:
     if not found.offered:
         return EventVerdict("neutral", "Unknown: no session reports its tool definitions.")
     if not found.judged:
-        said = "Which tools are never used is unknown: too few sessions."
+        said = "Too few sessions to say which tools are never used."
         needed = (
-            f"{counted(found.looked_at, 'session')} so far show their tool definitions. An agent "
-            f"is judged from {ENOUGH} of them on."
+            f"{counted(found.looked_at, 'session')} so far show the tools that were defined. An "
+            f"agent's tools are judged once {ENOUGH} of its sessions do."
         )
         return EventVerdict("neutral", said, needed)
     tools = [one for agent in found.agents for one in agent.unused]

@@ -48,3 +48,9 @@ def demo_notice(
         "demo_url": f"?{query.urlencode()}" if switch else "",
         "may_write": allowed(request, team, "write"),
     }
+
+
+def left_out(notice: dict[str, Any]) -> bool:
+    """Whether the page of this notice leaves out sessions of the demo."""
+    data = notice["demo_data"]
+    return data is not None and not data.alone and not notice["demo_asked"]

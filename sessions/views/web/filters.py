@@ -49,8 +49,8 @@ class SessionFilters:
     parent: UUID | None = None
     since: int | None = None
     until: int | None = None
-    stored: int | None = None
-    """Since when, in ms, the session is here, whenever it happened."""
+    arrived: int | None = None
+    """Since when, in ms, the session is here, whenever it ran."""
     counted: str = ""
     policy: str = ""
     rollout: UUID | None = None
@@ -72,7 +72,7 @@ class SessionFilters:
             parent=_uuid(query.get("parent", "")),
             since=period.since if period else read_time(query.get("since", "")),
             until=period.until if period else read_time(query.get("until", "")),
-            stored=read_time(query.get("stored", "")),
+            arrived=read_time(query.get("arrived", "")),
             dates=dates,
             counted=query.get("counted", "") if query.get("counted") in COUNTED else "",
             policy=query.get("policy", "").replace("\x00", "")[:QUERY_CHARS],
@@ -86,7 +86,7 @@ class SessionFilters:
         """Whether any filter is set."""
         given = (self.q, self.agent, self.model, self.source, self.flags, self.parent, self.counted)
         narrowed = any(given) or bool(self.policy) or self.rollout is not None
-        times = (self.since, self.until, self.stored)
+        times = (self.since, self.until, self.arrived)
         return narrowed or any(at is not None for at in times)
 
     def address(self, cursor: str = "", **changes: Any) -> str:
@@ -105,7 +105,7 @@ class SessionFilters:
         times = ("since", self.since), ("until", self.until)
         pairs = [(name, written(at)) for name, at in times if at is not None]
         pairs = list(self.dates) or pairs
-        pairs += [("stored", _to_the_second(self.stored))] if self.stored is not None else []
+        pairs += [("arrived", _to_the_second(self.arrived))] if self.arrived is not None else []
         pairs += [("rollout", str(self.rollout))] if self.rollout else []
         pairs += [("demo", "1")] if self.demo else []
         return pairs + ([("counted", self.counted)] if self.counted else [])
@@ -137,8 +137,8 @@ class SessionFilters:
         found = [Q(COUNTED[self.counted].found())] if self.counted else []
         found += [managed_by(self.policy)] if self.policy else []
         found += [Q(rollout=self.rollout)] if self.rollout else []
-        if self.stored is not None:
-            found.append(Q(created__gte=datetime.fromtimestamp(self.stored / 1000, UTC)))
+        if self.arrived is not None:
+            found.append(Q(created__gte=datetime.fromtimestamp(self.arrived / 1000, UTC)))
         return Q(*found) if found else None
 
     def with_details(self, rows: QuerySet[Session]) -> QuerySet[Session]:

@@ -7,6 +7,7 @@ from django.shortcuts import render
 from django.views.defaults import page_not_found
 
 from sessions.access import NotAllowed, note_missed, note_refused
+from sessions.actions.archives.unpack import Unpacking
 from sessions.actions.record.erased import SessionErased
 from sessions.models import Membership
 from sessions.models.accounts.teams import ROLE_MAY, Right
@@ -15,6 +16,7 @@ from sessions.models.record.values import ContentErased
 DEEDS: dict[Right, str] = {
     "read": "look at this",
     "review": "review compactions",
+    "reveal": "see content without its masks",
     "write": "import, pin, undo, draft, simulate or propose",
     "accept": "start or roll back a rollout",
     "keys": "create or revoke keys",
@@ -36,9 +38,16 @@ def refused(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 def missing(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Render the 404 page, identical for missing objects and those of other teams; or a 410 page
-    that says that a session of the team, or its content, was erased."""
+    that says that a session of the team, or its content, was erased; or a 503 page that comes
+    back while a session is unpacked."""
     if isinstance(exception, SessionErased | ContentErased):
         return render(request, "404.html", {"erased": str(exception)}, status=410)
+    if isinstance(exception, Unpacking):
+        context = {"unpacking": str(exception)}
+        answer = render(request, "404.html", context, status=503)
+        answer.headers["Refresh"] = "2"
+        answer.headers["Retry-After"] = str(exception.seconds)
+        return answer
     note_missed(request)
     return page_not_found(request, exception)
 

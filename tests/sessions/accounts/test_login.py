@@ -19,7 +19,7 @@ from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
-from contextlab.logs import OneLine
+from contextlab.operations.logs import OneLine
 from sessions.actions.accounts import logins
 from sessions.actions.accounts.teams import local_team, local_user
 from sessions.models import Attempts, Team

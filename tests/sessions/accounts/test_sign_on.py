@@ -12,7 +12,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from contextlab.sign_on_settings import SignOn, sign_on
+from contextlab.accounts.sign_on_settings import SignOn, sign_on
 from sessions.actions.accounts import audit
 from sessions.actions.accounts.keys import check_key, create_key
 from sessions.actions.accounts.sign_on import NotAdmitted, admit, roles_of

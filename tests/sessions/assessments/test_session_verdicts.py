@@ -83,7 +83,7 @@ def test_it_names_its_policy_bounds_and_its_losses() -> None:
         "Cost at least $2.00, ≈$0.84 (42 %) avoidable. 2 lost facts were needed again after "
         "its policy."
     )
-    again = "losses ≈$0.84 (calls made because text had left the context)"
+    again = "losses ≈$0.84 (calls made because text had left the context, and what came again)"
     assert found.detail == f"Avoidable: {again}."
     found = session_verdict(2_000_000, 200_000, Missed(2), 840_000, by="its policy")
     assert "≈$1.04 (52 %) avoidable." in found.sentence
@@ -171,3 +171,11 @@ def test_a_session_that_goes_on_has_none() -> None:
     put_session(local_team(), "live", SessionFields(outcome="succeeded"))
     found.refresh_from_db()
     assert verdict_on_session(found, managed=False) is not None
+
+
+def test_text_can_be_brought_back_that_holds_no_fact_of_a_ledger() -> None:
+    found = session_verdict(31_400_000, 0, Missed(0), 600_000, by="the client's edits")
+    assert found.sentence == (
+        "Cost $31.40, ≈$0.60 (2 %) avoidable. No single fact that the client's edits lost was "
+        "needed again, but calls brought back its text."
+    )

@@ -45,9 +45,10 @@ def made(cards: list[dict[str, Any]], hour_saved: int = 1, **columns: Any) -> Se
     have saved in it."""
     now = int(timezone.now().timestamp() * 1000)
     session = Session.objects.create(
-        team=local_team(), external_id=str(uuid4()), ended_at=now,
-        **{"step_count": 9, "usage_calls": 9, "cost_microusd": 5_000_000, "model": MODEL,
-           "break_count": len(cards), "cache_read_tokens": 900, "uncached_tokens": 100, **columns},
+        team=local_team(), external_id=str(uuid4()),
+        **{"ended_at": now, "step_count": 9, "usage_calls": 9, "cost_microusd": 5_000_000,
+           "model": MODEL, "break_count": len(cards), "cache_read_tokens": 900,
+           "uncached_tokens": 100, **columns},
     )  # fmt: skip
     figures = pack(msgspec.json.encode(Figures(causes=cards)))
     Run.objects.create(session=session, origin=Run.Origin.RECORDED, columns=figures)
@@ -171,3 +172,12 @@ def test_expired_ttls_are_listed_by_whether_they_are_avoidable(client: Client) -
     assert text.count("10.0k tokens written again, not avoidable") == 2
     assert "$1.50 of $5.00 avoidable" in text_of(client, "?agent=scout")
     assert "No avoidable cache breaks" in text_of(client, "?agent=writer")
+
+
+@pytest.mark.parametrize("page", ["cache", "dashboard"])
+def test_all_dates_begin_and_end_with_the_sessions(client: Client, page: str) -> None:
+    for at in (1_763_700_000_000, 1_787_200_000_000):
+        made([card("ttl", 1)], ended_at=at)
+    found = " ".join(page_of(client, f"/{page}/?range=all").text.split())
+    assert "Sessions from Nov 21, 2025 to Aug 20, 2026 (days in UTC)" in found
+    assert "2 sessions" in found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from html import unescape
 from typing import Any
 from uuid import uuid4
@@ -17,11 +18,13 @@ from django.utils import timezone
 from compaction.cache.causes import AVOIDABLE
 from sessions.actions.accounts.teams import local_team
 from sessions.actions.policies.policies import active_version, named_version
+from sessions.figures import day
 from sessions.models import (
     Approval,
     Assessment,
     BreakTotals,
     Budget,
+    FactLedger,
     Job,
     ReviewItem,
     Revision,
@@ -32,7 +35,10 @@ from sessions.models import (
 )
 from sessions.models.record.manifest import pack
 from sessions.models.record.tail import Figures
-from sessions.views.dashboard.fixes import CAUSES, MOST
+from sessions.models.web.sums import Sums
+from sessions.views.dashboard.first_fix import first_line, weeks_in
+from sessions.views.dashboard.fixes import CAUSES, OPEN, SIMULATE
+from sessions.views.dashboard.ranking import MOST, Fix, ranked
 from tests.sessions.pages import Page, page_of, signed_in
 
 pytestmark = [pytest.mark.django_db, pytest.mark.store]
@@ -82,23 +88,33 @@ def test_fixes_are_ranked_by_dollars_and_lead_where_they_are_done(client: Client
     page = page_of(client, "/dashboard/")
     assert rows(page) == [
         "Use the 1-hour cache TTL The cache expired between two calls: 2 cache breaks in 2 "
-        "sessions. Net of the higher price of writing a 1-hour cache. Sessions without a policy: "
-        "set it in the agent. $1.80 Change TTL",
+        "sessions. Net of the higher price of writing a 1-hour cache. Set it in the agent: "
+        "ENABLE_PROMPT_CACHING_1H=1 for Claude Code, &quot;ttl&quot;: &quot;1h&quot; in "
+        "cache_control for the API. $1.80 Show breaks",
         "Keep the system prompt constant It changed, so nothing after it was read: 1 cache break "
         "in 1 session. $0.90 at most Show breaks",
     ]
     assert "2 fixes in this range" in page.text
+    assert page.links["Show breaks"] == "/cache/?range=7d&cause=ttl#worst"
+    Session.objects.filter(pk=one.pk).update(policy_version=active_version(local_team()))
+    page = page_of(client, "/dashboard/")
+    assert "Sessions without a policy: set it in the agent: ENABLE_PROMPT_CACHING_1H=1" in page.text
     assert page.links["Change TTL"] == "/policies/balanced/edit/?set=ttl&to=1h"
     assert page.links["Show breaks"] == "/cache/?range=7d&cause=system#worst"
 
 
 def test_no_more_than_five_and_a_lower_bound_where_a_session_has_no_cost(client: Client) -> None:
-    made({kind: 100 + i for i, kind in enumerate(sorted(AVOIDABLE))})
+    one = made({kind: 100 + i for i, kind in enumerate(sorted(AVOIDABLE))})
     page = page_of(client, "/dashboard/")
     assert len(rows(page)) == MOST < len(AVOIDABLE)
     assert not any("≥" in row for row in rows(page))
     made(dict.fromkeys(AVOIDABLE), cost_microusd=None)
-    assert all("≥" in row for row in rows(page_of(client, "/dashboard/")))
+    found = rows(page_of(client, "/dashboard/"))
+    assert all("≥" in row or "unknown edits" in row for row in found)
+    Assessment.objects.create(session=one, lost_facts=4)
+    Session.objects.update(tallied_version=-1)
+    found = rows(page_of(client, "/dashboard/"))
+    assert len(found) == MOST and any("not simulated yet" in row for row in found), "not cut off"
 
 
 def test_sessions_without_a_policy_that_read_files_again(client: Client) -> None:
@@ -107,8 +123,9 @@ def test_sessions_without_a_policy_that_read_files_again(client: Client) -> None
     Assessment.objects.create(session=one, uncached_microusd=1, avoidable_microusd=0, **columns)
     page = page_of(client, "/dashboard/")
     assert rows(page) == [
-        "Manage these sessions with a policy 4 lost facts were needed again in 1 session. "
-        "Show them unknown savings are known after a simulation Simulate"
+        "Manage these sessions with a policy In this range, 4 lost facts were needed again in 1 "
+        "session. Show them not simulated yet savings are known after a simulation; not ranked "
+        "Simulate"
     ]
     assert page.links["Simulate"] == "/policies/"
     lost = page_of(client, page.links["Show them"])
@@ -145,10 +162,10 @@ def test_a_split_shows_only_its_sessions_and_stays_in_links(client: Client) -> N
     made({"ttl": 500_000}, agent="scout", model="m2")
     made({"system": 900_000}, agent="writer", model="m1")
     page = page_of(client, "/dashboard/?range=30d&agent=scout&model=m1")
-    assert '<span class="count">1</span>' in page.html
+    assert '<span class="count">1 session</span>' in page.html
     assert [row.rpartition("$")[2] for row in rows(page)] == ["0.30 at most Show breaks"]
     assert page.links["7 days"] == "?range=7d&agent=scout&model=m1"
-    assert "agent=scout&model=m1" in page.links["List them"]
+    assert "agent=scout&model=m1" in page.links["List these sessions"]
     assert re.search(r'<option value="scout"\s+selected', page.html)
     assert re.search(r'name="range"\s+value="30d"', page.html)
     page = page_of(client, "/dashboard/?range=30d&agent=scout&model=m3")
@@ -197,8 +214,8 @@ def test_a_longer_ttl_is_a_fix_only_if_it_pays(client: Client, saved: int, liste
     one = made({"ttl": 300_000}, AVOIDABLE if saved > 0 else ())
     Assessment.objects.create(session=one, hour_saved_microusd=saved)
     Assessment.objects.create(session=made({"ttl": 9}, ()), hour_saved_microusd=-5_000_000)
-    assert [row.rpartition("agent. ")[2] for row in rows(page_of(client, "/dashboard/"))] == (
-        [f"{listed} Change TTL"] if listed else []
+    assert [row.rpartition("for the API. ")[2] for row in rows(page_of(client, "/dashboard/"))] == (
+        [f"{listed} Show breaks"] if listed else []
     )
 
 
@@ -238,12 +255,13 @@ def test_the_best_simulated_policy_comes_with_its_saving(client: Client) -> None
         figures = {"cost_microusd": cost, "needs": 10, "in_context": share}
         figures["read_backs_microusd"] = again
         simulation.results.create(session=one, version=of, state="1", figures=figures)
+    on = f"simulated on {day(simulation.created)}"
     page = page_of(client, "/dashboard/")
-    assert rows(page)[0] == (
-        "Manage these sessions with a policy balanced@1 simulated over 1 session: −28 % cost "
+    assert rows(page)[1] == (
+        f"Manage these sessions with a policy balanced@1 {on} over 1 session: −28 % cost "
         "including reading back (−30 % without), −3.0 points recall (87.0 % instead of 90.0 % of "
-        "10 uses of facts, in all steps). The saving is what it would have cost less, whether or "
-        "not anything went wrong. $1.40 Open comparison"
+        "10 uses of facts, in all steps). It can exceed the avoidable spend: smaller prompts save "
+        "on every call. $1.40 Open comparison"
     )
     assert page.links["Open comparison"] == f"/lab/{simulation.pk}/?of=balanced%401"
     simulation.results.filter(version=version).update(
@@ -258,17 +276,17 @@ def test_the_best_simulated_policy_comes_with_its_saving(client: Client) -> None
     Assessment.objects.create(session=one, lost_facts=4)
     Session.objects.update(tallied_version=-1)
     assert rows(page_of(client, "/dashboard/"))[1] == (
-        "Manage these sessions with a policy balanced@1 simulated over 1 session: +10 % cost "
+        f"Manage these sessions with a policy balanced@1 {on} over 1 session: +10 % cost "
         "including reading back (−20 % without), same recall (90.0 % instead of 90.0 % of 10 uses "
-        "of facts, in all steps). It costs more. 4 lost facts were used again in 1 session (no "
-        "extra cost found). Show them −$0.50 Open comparison"
+        "of facts, in all steps). It costs more. In this range, 4 lost facts were used again in 1 "
+        "session (no extra cost found). Show them −$0.50 Open comparison"
     )
     simulation.results.filter(version=version).delete()
     page = page_of(client, "/dashboard/")
     assert (
-        "Manage these sessions with a policy 4 lost facts were used again in 1 session (no "
-        "extra cost found). No simulated policy keeps what is needed as often; most does "
-        "sliding-window@1 simulated over "
+        "Manage these sessions with a policy In this range, 4 lost facts were used again in 1 "
+        "session (no extra cost found). No simulated policy keeps what is needed as often; most "
+        f"does sliding-window@1 {on} over "
         "1 session: −38 % cost including reading back (−40 % without), −6.0 points recall (84.0 % "
         "instead of 90.0 % of 10 uses of facts, in all steps). Show them none keeps what is "
         "needed in context as often Open comparison"
@@ -315,14 +333,30 @@ def test_breaks_without_a_known_cost_are_not_nothing(client: Client) -> None:
     assert "Avoidable spend ≥$0" in found
 
 
+def test_avoidable_spend_of_sessions_that_are_not_assessed_is_not_nothing(client: Client) -> None:
+    def said() -> str:
+        found = " ".join(page_of(client, "/dashboard/").text.split())
+        return found.partition("Avoidable spend ")[2]
+
+    one, other = made({}), made({})
+    assert said().startswith("unknown No session in this range has been assessed yet.")
+    columns = {"uncached_microusd": 1, "avoidable_microusd": 0}
+    Assessment.objects.create(session=one, **columns)
+    Session.objects.update(tallied_version=-1)
+    assert said().startswith("unknown 1 of 2 sessions assessed so far")
+    Assessment.objects.create(session=other, **columns)
+    Session.objects.update(tallied_version=-1)
+    assert said().startswith("$0 0 % of spend")
+
+
 def test_what_is_being_assessed_is_not_called_clear(client: Client) -> None:
-    one = made({})
+    one, other = made({}), made({})
     job = Job.objects.create(team=local_team(), kind="assess")
     run = Run.objects.get(session=one)
     revision = Revision.objects.create(run=run, number=3, step=2)
     page = page_of(client, "/dashboard/")
-    assert "Assessing 1 session… Fixes, recall and reviews follow." in page.text
-    assert "Known when 1 session of this range is assessed." in page.text
+    assert "Assessing 2 sessions… Fixes, recall and reviews follow." in page.text
+    assert "Known when 2 sessions of this range are assessed." in page.text
     assert (
         "Nothing needs you now" not in page.text and 'hx-trigger="moved, every 4s"' in page.markup
     )
@@ -333,3 +367,107 @@ def test_what_is_being_assessed_is_not_called_clear(client: Client) -> None:
     page = page_of(client, "/dashboard/")
     assert "1 compaction waits for review" in page.text
     assert page.links[f"{one}, step 2"] == f"/sessions/{one.pk}/revisions/recorded/3/"
+    worse = Revision.objects.create(run=Run.objects.get(session=other), number=1, step=9)
+    FactLedger.objects.create(revision=worse, missed=2)
+    ReviewItem.objects.create(team=local_team(), revision=worse, wanted=1, reason="hand")
+    page = page_of(client, "/dashboard/")
+    worst = f"{other}, step 9: 2 lost facts were needed again"
+    assert f"2 compactions wait for review The worst: {worst}, {one}, step 2" in page.text
+    assert page.links[worst] == f"/sessions/{other.pk}/revisions/recorded/1/"
+    paid = {"microusd": 870_000, "at_least": False}
+    FactLedger.objects.create(revision=revision, after=paid, missed=1)
+    first = f"{one}, step 2: ≈$0.87, 1 lost fact was needed again"
+    page = page_of(client, "/dashboard/")
+    assert f"The worst: {first}, {worst}" in page.text, "what is known to cost comes first"
+
+
+@pytest.mark.parametrize(
+    ("microusd", "weeks", "spent", "said"),
+    [
+        (30_000_000, 3.0, None, "$30.00 of the $109.00 spent in 28 sessions with a known cost "
+                                "($10.00 a week)"),
+        (30_000_000, 0, None, "$30.00 of the $109.00 spent in 28 sessions with a known cost"),
+        (2_000_000, 3.0, (5_000_000, 1), "$2.00 of the $5.00 spent in 1 session with a known "
+                                         "cost"),
+        (None, 3.0, None, ""),
+        (-1, 3.0, None, ""),
+    ],
+)  # fmt: skip
+def test_the_first_fix_is_said_in_dollars_of_those_spent(
+    microusd: int | None, weeks: float, spent: tuple[int, int] | None, said: str
+) -> None:
+    fix = Fix("break", "Keep it", "", microusd, "estimated", "See which", "", at_most=True,
+              sessions=2, spent=spent)  # fmt: skip
+    whole = Sums(Counter(cost=109_000_000, priced=28, sessions=29))
+    sentence = f"First: keep it. Saves at most {said}, estimated from the usage of 2 sessions."
+    sentence += " “See which” lists these tools, and changes nothing."
+    assert first_line([fix], whole, weeks) == (sentence if said else "")
+
+
+@pytest.mark.parametrize(
+    ("fix", "said"),
+    [
+        (Fix("loss", "Manage", "", None, "", SIMULATE, ""), "First: simulate policies on these "
+         "sessions. What they save is unknown until then. “Simulate” leads to Policies, where you "
+         "start the simulation; no session changes."),
+        (Fix("break", "Use it", "", 5, "estimated", "Change TTL", "/p/edit/?set=ttl"),
+         "“Change TTL” opens the policy editor with this value; sessions use it once you save it "
+         "and roll it out."),
+        (Fix("break", "Use it", "", 5, "estimated", "Change TTL", "/policies/balanced/"),
+         "“Change TTL” opens the policy, and changes nothing."),
+        (Fix("loss", "Manage", "", 5, "simulated", OPEN, "", sessions=3),
+         "simulated on 3 sessions. “Open comparison” shows the simulation"),
+    ],
+    ids=["simulate", "edit", "read only", "compare"],
+)  # fmt: skip
+def test_the_first_fix_says_what_its_button_does(fix: Fix, said: str) -> None:
+    assert said in first_line([fix], Sums(Counter(cost=10, priced=1)), 0)
+
+
+@pytest.mark.parametrize(
+    ("days", "weeks"),
+    [([], 0), ([3], 0), ([1, 7, 13], 0), ([1, 7, 14], 2), ([1, 8, 14], 2), ([1, 9, 14], 0),
+     ([28, 1, 9, 17, 22], 0), ([21, 1, 7, 14], 3)],
+)  # fmt: skip
+def test_a_week_is_said_of_sessions_of_two_weeks_without_a_week_between_them(
+    days: list[int], weeks: float
+) -> None:
+    assert weeks_in(days) == weeks
+
+
+def test_what_comes_first_loses_no_recall_if_that_saves_too() -> None:
+    def fix(title: str, microusd: int | None, forgets: float = 0) -> Fix:
+        return Fix("loss", title, "", microusd, "", "", "", forgets=forgets)
+
+    most, less, little = fix("most", 9, 0.044), fix("less", 5, 0.01), fix("little", 2)
+    unknown, none, dear = fix("unknown", None), fix("none", 0), fix("dear", -1)
+    assert ranked([little, unknown, less, most]) == [little, most, less, unknown]
+    assert ranked([dear, less, none, most]) == [most, less, none, dear], "none of these saves"
+    assert ranked([most, *[less] * MOST, little])[0] == little, "it is not cut off"
+
+
+def test_the_first_sentence_says_what_a_policy_forgets(client: Client) -> None:
+    one, version = made({}), active_version(local_team())
+    simulation = Simulation.objects.create(team=local_team(), draft=version, active=version)
+    simulation.versions.add(version)
+
+    def first(share: float) -> str:
+        simulation.results.all().delete()
+        for of, cost, kept in ((None, 5_000_000, 0.9), (version, 3_000_000, share)):
+            figures = {"cost_microusd": cost, "needs": 10, "in_context": kept}
+            figures["read_backs_microusd"] = 0 if of else None
+            simulation.results.create(session=one, version=of, state="1", figures=figures)
+        return page_of(client, "/dashboard/").text.partition("First")[2].partition(": ")[2]
+
+    less = ", simulated on 1 session, and keeps 4.4 points less of what is needed later. “Open"
+    assert first(0.856).startswith("manage these sessions with a policy. Saves $2.00 of")
+    assert less in first(0.856)
+    for same in (0.8996, 0.95):
+        assert ", simulated on 1 session. “Open" in first(same), "what the lab calls the same"
+    made({"system": 400_000})
+    assert (said := first(0.856)).startswith("keep the system prompt constant. Saves at most $0.40")
+    assert (
+        "“Manage these sessions with a policy” below saves more, $2.00 as simulated, but keeps 4.4 "
+        "points less of what is needed later." in said
+    ), "why it is not first"
+    assert first(0.9).startswith("manage these"), "else by dollars"

@@ -8,12 +8,13 @@ import pytest
 
 from sessions.actions.accounts.teams import local_team
 from sessions.models import Session
+from sessions.models.cache.causes import CauseSums
 from sessions.models.dashboard.costliest import UNSPENT, Spent
 from sessions.models.dashboard.dashboards import dashboard
 from sessions.models.tools.unused import AgentTools, UnusedTools
 from sessions.models.web.periods import DAY
 from sessions.views.dashboard.hero import avoidable, change, recall, spend, success
-from sessions.views.dashboard.peak import _session_why
+from sessions.views.dashboard.peak import _session_why, _shares
 from sessions.views.web.sparklines import trend
 from tests.sessions.dashboard.dashboards import WEEK, assessed, made
 from tests.sessions.web.test_periods import ms
@@ -144,38 +145,35 @@ OTHERS = Spent(2, 2_000, 40, 4_000, 36_000, 0, 400)
             4_000,
             (8_000, 72_000, 0, 800),
             OTHERS,
-            "80 steps with m. Mostly its steps: 80, an average other session has 20; "
-            "an average other session costs $0.0010",
+            "80 steps with m. its number of steps: the others have 20 on average",
         ),
         (
             20,
             5_000,
             (10_000, 90_000, 0, 1_000),
             OTHERS,
-            "20 steps with m. Mostly its prompts: 5.0k tokens a step, the others 1.0k; ",
+            "20 steps with m. its prompts: 5.0k tokens a step, the others 1.0k",
         ),
         (
             20,
             3_000,
             (14_000, 6_000, 0, 200),
             OTHERS,
-            "20 steps with m. Mostly its cache: 30.0 % of its prompts were read, of the others "
-            "90.0 %; ",
+            "20 steps with m. its cache: 30.0 % of its prompts were read, of the others 90.0 %",
         ),
         (
             20,
             3_000,
             (2_000, 18_000, 0, 3_000),
             OTHERS,
-            "20 steps with m. Mostly its output: 15.0 % of its prompts' size, the others 1.0 %; ",
+            "20 steps with m. its output: 15.0 % of its prompts' size, the others 1.0 %",
         ),
         (
             10,
             4_000,
             (1_000, 9_000, 0, 100),
             OTHERS,
-            "10 steps with m. Mostly its model's price: 8.0 times that of the others for the same "
-            "tokens; ",
+            "10 steps with m. its model: the same tokens cost 8.0 times as much as in the others",
         ),
     ],
 )
@@ -192,5 +190,38 @@ def test_what_made_a_session_expensive(
         cache_write_tokens=write,
         output_tokens=output,
     )
-    said = _session_why(session, others)
-    assert said.startswith(why) and (why.endswith("; ") or "0.0010" in why or said == why)
+    over = (
+        "It cost more than the 2 other sessions with a known cost ($0.0010 on average) mostly for "
+    )
+    assert _session_why(session, others, bound=False).replace(over, "") == why
+    if "its" in why:
+        assert over in _session_why(session, others, bound=False)
+        assert "the newest 1,000 other sessions with a known cost (≥ " in _session_why(
+            session, others._replace(sessions=1_000), bound=True
+        )
+
+
+def cause(kind: str, microusd: int | None, *, avoidable: bool = True) -> CauseSums:
+    return CauseSums(kind, 1, 1, 9, microusd, 0 if microusd is None else 1, avoidable)
+
+
+@pytest.mark.parametrize(
+    ("avoidable", "others", "said"),
+    [
+        ([2], [], "$2.00 was avoidable, all of it by “client restarted”"),
+        ([3, 1], [], "$4.00 was avoidable, most of it by “client restarted”"),
+        ([3, 0], [], "$3.00 was avoidable, all of it by “client restarted”"),
+        ([2, 2], [], "$4.00 was avoidable, the largest part of it by “client restarted”"),
+        ([2], [3, 4], "$2.00 was avoidable, all of it by “client restarted”; $3.00 is unexplained; "
+                      "$4.00 was not avoidable"),
+        ([], [3, 0], "$3.00 is unexplained"),
+    ],
+)  # fmt: skip
+def test_what_cache_breaks_cost_adds_up_to_its_parts(
+    avoidable: list[int], others: list[int], said: str
+) -> None:
+    kinds = zip(("restart", "model"), avoidable, strict=False)
+    causes = [cause(kind, cost * 1_000_000) for kind, cost in kinds]
+    for kind, cost in zip(("unexplained", "rewind"), others, strict=False):
+        causes.append(cause(kind, cost * 1_000_000, avoidable=False))
+    assert _shares(causes) == said

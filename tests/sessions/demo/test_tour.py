@@ -69,10 +69,13 @@ def test_the_lost_port_costs_the_same_on_every_page():
     figures = re.search(r"Cache break (\S+) \S+ tokens Loss (\S+) 1 call", compaction.text)
     assert figures is not None
     broken, lost = figures[1], f"≈{figures[2]}"  # the page's style marks an estimate
-    assert f"The loss cost {lost}: 1 call, without the cache break." in compaction.text
+    answer = client.get(f"/api/v1/sessions/{session.pk}/why?text=8417").json()
+    made = answer["loss"]
+    assert made.startswith(f"The loss cost {lost}: 1 call made because of it (")
+    assert made in compaction.text
     assert f"The cache break cost {broken} (" in compaction.text
     why = page_of(client, f"/sessions/{session.pk}/why/?text=8417&run=recorded")
-    assert f"Losing it cost {lost}: 1 call made because of it." in why.text
+    assert made in why.text
     assert f"The cache break caused by this removal cost {broken}, not included." in why.text
     assert "1 read again 142" in why.text
     said = page_of(client, f"/sessions/{session.pk}/").html
@@ -81,13 +84,26 @@ def test_the_lost_port_costs_the_same_on_every_page():
     ]
     detail = json.loads(props)["verdict"]["detail"]
     assert detail.startswith(f"Avoidable: losses {lost} (calls made because")
-    answer = client.get(f"/api/v1/sessions/{session.pk}/why?text=8417").json()
+    again = answer["came_again"]
+    assert again["calls"] == 22, "those after step 142"
+    parts = [answer["costs"][0]["cost_microusd"], again["cost_microusd"]]
+    assert sum(parts) == answer["cost_microusd"]
     assert roughly(answer["cost_microusd"]) == lost
+    tries = answer["tries"]
+    assert (tries["guesses"], tries["between"], tries["searches"]) == ([137, 138], [139], [140])
+    assert tries["cost_microusd"] > parts[0], "no part of the loss"
+    assert tries["sentence"].startswith(
+        "4 calls before, at steps 137, 138, 139, 140, look like tries without it (2 failed with "
+        "other values, 1 search for it and 1 step between): ≈$"
+    )
+    assert tries["sentence"] in why.text
+    assert "Why? shows the calls that each loss caused. It also lists tries made" in compaction.text
     assert money(answer["cache_break_microusd"]) == broken
     out = StringIO()
     call_command("why", str(session.pk), "8417", stdout=out)
-    assert f"The loss cost {lost}, without cache breaks (estimated)." in out.getvalue()
+    assert made in out.getvalue()
     assert f"The cache break cost {broken} (measured)." in out.getvalue()
+    assert tries["sentence"] in out.getvalue()
     assert session.assessment.losses_microusd == answer["cost_microusd"]
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from django.apps import apps
+from django.db import connection
 from django.utils import timezone
 
 from sessions.actions.accounts.audit import COMMAND
@@ -25,6 +26,7 @@ from sessions.models import (
     Retention,
     Session,
 )
+from tests.faults.services import IN_FULL
 from tests.sessions.erasure.erasing import MARK, do_jobs, stored_bytes, talk
 from tests.sessions.people import shown
 from tests.sessions.programs import Program, assert_problem
@@ -195,3 +197,41 @@ def test_the_page_counts_before_it_saves(program: Program):
     assert (row.content_days, row.session_days) == (90, None)
     wrong = owner.post("/settings/data/retention/", {"content_days": "0"})
     assert wrong.status_code == 422
+
+
+class Transactions:
+    """Rows written by each transaction, by its statements."""
+
+    def __init__(self) -> None:
+        self.largest = self.rows = 0
+
+    def __call__(self, execute: Any, sql: str, *given: Any) -> Any:
+        answer = execute(sql, *given)
+        if sql.startswith(("SAVEPOINT", "RELEASE")):
+            return answer
+        if not connection.in_atomic_block:
+            self.rows = 0
+        if sql.startswith(("INSERT", "UPDATE", "DELETE")):
+            self.rows += max(given[-1]["cursor"].cursor.rowcount, 0)
+            self.largest = max(self.largest, self.rows)
+        return answer
+
+
+@pytest.mark.fault("K10")
+def test_retention_of_many_sessions_writes_little_at_a_time(program: Program):
+    many = 10_000 if IN_FULL else 500
+    old = timezone.now() - timedelta(days=90)
+    rows = [
+        Session(team=program.team, external_id=f"old-{number}", ended_at=1, title="A talk")
+        for number in range(many)
+    ]
+    Session.objects.bulk_create(rows)
+    Session.objects.update(changed=old, created=old)
+    written = Transactions()
+    retention.change(program.team, None, 30, COMMAND)
+    assert retention.sweep(timezone.now()) == -(-many // retention.SESSIONS)
+    with connection.execute_wrapper(written):
+        do_jobs()
+    assert not Session.objects.exists()
+    assert Erasure.objects.exclude(finished=None).count() == -(-many // retention.SESSIONS)
+    assert 0 < written.largest <= 50

@@ -98,6 +98,17 @@ def test_a_recorded_call_ends_with_its_response() -> None:
     assert session.window == 65_536
 
 
+def test_a_rewritten_response_has_the_usage_of_the_raw_one() -> None:
+    call = {
+        "messages": [{"role": "user", "content": "Go."}],
+        "raw_response": {"choices": [{"message": {"content": "Gone."}}]},
+        "response": {"choices": [], "usage": {"prompt_tokens": 9, "completion_tokens": 2}},
+    }
+    [session] = parse(json.dumps(call).encode()).sessions
+    [usage] = [one.usage for one in session.records if isinstance(one, Call)]
+    assert usage is not None and (usage.prompt, usage.output) == (9, 2)
+
+
 def test_old_functions_without_ids_are_paired_by_name() -> None:
     asked = {
         "role": "assistant",

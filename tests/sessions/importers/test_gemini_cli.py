@@ -98,3 +98,60 @@ def test_the_second_reader_finds_the_same_parts() -> None:
     )
     assert found.differences == []
     assert found.steps == 3
+
+
+def lined(*said: dict[str, Any]) -> bytes:
+    head = {"sessionId": "g", "projectHash": "h", "kind": "main"}
+    return b"".join(json.dumps(one).encode() + b"\n" for one in (head, *said))
+
+
+SET_UP = {"id": "s", **user([{"text": "<session_context>\nLinux\n</session_context>"}])}
+
+
+@pytest.mark.django_db
+def test_a_chat_in_lines_is_read_as_it_stands_at_its_end() -> None:
+    data = lined(
+        {"$set": {"messages": [SET_UP]}},
+        {"id": "1", **user([{"text": "Say hello."}])},
+        {"$set": {"lastUpdated": "2026-11-24T17:51:54.458Z"}},
+        {"id": "2", **model("Hel")},
+        {"id": "2", **model("Hello.")},
+        {"id": "3", **user("No.")},
+        {"id": "4", **model("Sorry.")},
+        {"$rewindTo": "3"},
+        {"id": "5", **user("Thanks.")},
+    )
+    log = importers.parse(data)
+    messages = [one for one in log.sessions[0].records if isinstance(one, Message)]
+    assert [one.blocks[0]["text"] for one in messages[1:]] == ["Say hello.", "Hello.", "Thanks."]
+    assert [one.human for one in messages] == [False, True, False, True]
+    assert log.problems == ["Messages that were taken back or replaced, and are not imported: 2."]
+    found = verify_log(data, "chat.jsonl", count)
+    assert (found.differences, found.steps) == ([], 1)
+
+
+@pytest.mark.django_db
+def test_a_result_that_also_stands_with_its_call_is_read_once() -> None:
+    def reply(id: str) -> dict[str, Any]:
+        return {"functionResponse": {"id": id, "name": "run", "response": {"output": f"of {id}"}}}
+
+    call = {"id": "c1", "name": "run", "args": {}}
+    data = lined(
+        {"id": "1", **user("Run it.")},
+        {"id": "2", **model("")},
+        {"id": "2", **model("", toolCalls=[{**call, "result": [reply("c1")]}])},
+        {"id": "3", **user([reply("c1")])},
+        {"id": "4", **model([{"functionCall": {**call, "id": "c2"}}])},
+        {"id": "5", **user([reply("c2")])},
+        {"id": "6", **model("Done.")},
+    )
+    log = importers.parse(data)
+    messages = [one for one in log.sessions[0].records if isinstance(one, Message)]
+    said = [(one.role, one.human, one.blocks[0].get("content")) for one in messages]
+    roles = ["user", "assistant", "tool", "assistant", "tool", "assistant"]
+    assert [role for role, *_ in said] == roles
+    assert [content for role, _, content in said if role == "tool"] == ["of c1", "of c2"]
+    assert [human for _, human, _ in said] == [True, *[False] * 5]
+    assert ([one.type for one in log.skipped], log.sessions[0].title) == (["functionResponse"], "")
+    found = verify_log(data, "chat.jsonl", count)
+    assert (found.differences, found.steps) == ([], 3)

@@ -19,6 +19,7 @@ from sessions.importers.delivered.delivered import Unacceptable
 from sessions.importers.reported import anthropic_usage
 from sessions.models import Session
 from sessions.models.record.model_calls import calls_of
+from sessions.models.record.tail import figures, stored
 from tests.sessions.importers.claude_lines import log_of, responded, said, session_of
 from tests.sessions.made import count
 
@@ -117,6 +118,10 @@ def test_an_import_has_the_peak_of_one_request_and_the_cost_of_all() -> None:
     assert session.cost_microusd == one.cost_microusd + ADVISED_MICROUSD
     assert session.uncached_tokens == 2 + 50_004
     assert session.cache_read_tokens == 50_000 + 120_000
+    steps = figures(stored(session.runs.get())).steps
+    sent = sum(sum(filter(None, steps[name])) for name in ("prompt", "beside"))
+    read = sum(sum(filter(None, steps[name])) for name in ("read", "beside_read"))
+    assert read / sent == session.cache_read_share, "the list and the replay show one share"
     assert session.break_count == 0
 
 

@@ -131,3 +131,36 @@ def test_chats_of_qwen_code_in_one_file_are_sessions_each() -> None:
     log = parse(data + data.replace(b"qw-1", b"qw-2") + data)
     assert [one.external_id for one in log.sessions if one.parent is None] == ["qw-1", "qw-2"]
     assert len({outline(one) for one in log.sessions if one.parent is None}) == 1
+
+
+@pytest.mark.parametrize(
+    ("typed", "is_sent"),
+    [
+        ("/add boat.py", False),
+        ("!ls", False),
+        ("Add file to the chat? (Y)es/(N)o/(A)ll [Yes]: all", False),
+        ("/ask what floats?", True),
+        ("mend it", True),
+    ],
+    ids=["command", "shell", "answer", "question", "prompt"],
+)
+def test_what_is_typed_for_aider_itself_is_no_prompt(typed: str, is_sent: bool) -> None:
+    history = f"# aider chat started at 2026-03-01 09:00:00\n\n#### {typed}  \n\nDone.\n"
+    log = parse(history.encode(), "h.md")
+    said = [one for one in log.sessions[0].records if isinstance(one, Message) and one.human]
+    assert len(said) == is_sent
+    assert [one.line for one in log.skipped] == ([] if is_sent else [3])
+
+
+def test_a_session_of_cline_has_its_task_as_title() -> None:
+    titles = {
+        name: parse((SAMPLES / "cline" / name).read_bytes(), name).sessions[0].title
+        for name in ("session.messages.json", "ui_messages.json", "after.compaction.json")
+    }
+    assert list(titles.values()) == ["Hoist.", "Hoist the sail.", "And now?"]
+    wrapped = (
+        b'{"version": 1, "updated_at": "", "agent": "lead", "sessionId": "c", "messages": [%s]}'
+    )
+    task = b'{"role": "user", "content": "<task>\\nMend it.\\n</task>"}'
+    assert parse(wrapped % task, "c.json").sessions[0].title == "Mend it."
+    assert parse(wrapped % b'{"role": "assistant"}', "c.json").sessions[0].title == "c"

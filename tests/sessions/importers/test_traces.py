@@ -106,6 +106,28 @@ def test_one_request_per_line_base64_ids_and_a_broken_line() -> None:
     assert "3" in log.problems[0]
 
 
+@pytest.mark.parametrize("within", [True, False])
+def test_the_spans_of_an_sdk_beside_an_instrumentation_do_not_count_again(within: bool) -> None:
+    document = json.loads((SAMPLES / "otlp-traces/genai.json").read_text())
+    spans = document["resourceSpans"][0]["scopeSpans"][0]["spans"]
+    again = []
+    for number, span in enumerate(spans):
+        given = {one["key"]: one for one in span["attributes"]}
+        if given["gen_ai.operation.name"]["value"] == {"stringValue": "chat"}:
+            named = {"key": "gen_ai.response.id", "value": {"stringValue": f"msg_{number}"}}
+            contents = ("messages", "instructions", "definitions")
+            kept = [one for name, one in given.items() if not name.endswith(contents)]
+            own = {**span, "spanId": f"{number:016x}", "attributes": [*kept, named]}
+            again.append({**own, "parentSpanId": span["spanId"]} if within else own)
+            span["attributes"] += [] if within else [named]
+    spans[:0] = again
+    assert len(again) == 2
+    (session,) = parse(json.dumps(document).encode()).sessions
+    assert usages(session) == [(130, 0, 12), (140, 128, 3)]
+    spans[:] = again
+    assert counts(parse(json.dumps(document).encode()))["calls"] == 2, "alone they count"
+
+
 def test_tools_alone_are_steps_and_no_model_calls() -> None:
     document = json.loads((SAMPLES / "otlp-traces/genai.json").read_text())
     scope = document["resourceSpans"][0]["scopeSpans"][0]

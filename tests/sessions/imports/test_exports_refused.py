@@ -137,7 +137,7 @@ def test_a_changed_file_is_refused_or_whole(data: st.DataObject) -> None:
     lines = lines_of(append(local_team(), reading(2), count, source="test").session)
     line = data.draw(st.sampled_from(lines))
     line[data.draw(st.sampled_from(sorted(line)))] = data.draw(ANY)
-    from sessions.actions.record.restored import restore
+    from sessions.actions.imports.restored import restore
 
     try:
         log = importers.parse("".join(json.dumps(one) + "\n" for one in lines).encode(), "x")

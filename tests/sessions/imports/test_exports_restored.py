@@ -17,6 +17,8 @@ from compaction.redaction.redact import Masker
 from compaction.strategies.offload import Offload
 from sessions import importers
 from sessions.actions.accounts.teams import local_team
+from sessions.actions.imports.export import export
+from sessions.actions.imports.exported import TABLES, Table
 from sessions.actions.imports.imports import begin_import, run_import
 from sessions.actions.imports.uploads import BodyFile, begin_upload
 from sessions.actions.live import folds
@@ -24,8 +26,6 @@ from sessions.actions.live.managed import catch_up, plan_at, record_context
 from sessions.actions.policies.policies import version_of
 from sessions.actions.record.append import append, link_parents
 from sessions.actions.record.checks import parts
-from sessions.actions.record.export import export
-from sessions.actions.record.exported import TABLES, Table
 from sessions.actions.record.measure import measure
 from sessions.importers import records
 from sessions.importers.exported import ROWS

@@ -100,6 +100,20 @@ def test_what_is_no_log_is_refused_with_a_sentence_and_the_rest_goes_on(tmp_path
     assert all(file["problems"] for file in result["files"] if file["state"] == "refused")
 
 
+def test_a_log_without_messages_has_none_yet_and_is_new_with_its_first(tmp_path: Path):
+    log = tmp_path / "a.jsonl"
+    whole = CLAUDE_CODE.read_bytes()
+    log.write_bytes(b"".join(whole.splitlines(keepends=True)[:2]))
+    for _ in range(2):
+        assert [file["state"] for file in imported(log)["files"]] == ["empty"]
+    out = StringIO()
+    call_command("import_logs", str(log), stdout=out)
+    assert out.getvalue().startswith(f"no messages yet {log}  claude-code: 0 sessions")
+    assert not Session.objects.exists()
+    log.write_bytes(whole)
+    assert [file["state"] for file in imported(log)["files"]] == ["new"]
+
+
 @pytest.mark.fault("I4")
 def test_bad_lines_are_kept_and_counted(tmp_path: Path):
     log = CLAUDE_CODE.read_bytes() + b'{"type":"user","mess\n{"type":"new thing","a":1}\n'

@@ -6,15 +6,13 @@ import signal
 import subprocess
 import sys
 import threading
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from django.db import connection
-from django.utils import timezone
 
 from sessions import tasks
-from sessions.actions.jobs import jobs
+from sessions.actions.jobs import jobs, leases
 from sessions.models import Job
 from tests.conftest import ROOT, wait_until
 from tests.sessions.jobs.working import State, Worker, is_gone, run
@@ -67,9 +65,8 @@ def test_a_leaving_worker_gives_its_job_back(team, tmp_path, monkeypatch):
 def test_a_killed_worker_takes_its_job_along(team, tmp_path):
     note = tmp_path / "pid"
     job = jobs.enqueue(team, "forever", {"note": str(note)})
-    script = (
-        "import django, sys; django.setup(); from sessions import tasks; tasks.run_job(sys.argv[1])"
-    )
+    script = "import django, sys; django.setup(); from sessions.tasks import supervise"
+    script += "; supervise(sys.argv[1])"
     worker = subprocess.Popen(
         [sys.executable, "-c", script, str(job.id)],
         env={**os.environ, "PYTHONPATH": str(ROOT)},
@@ -110,7 +107,7 @@ def test_a_job_whose_fork_server_died_used_up_no_attempt(team, tmp_path):
     wait_until(lambda: is_gone(pid))
     job.refresh_from_db()
     assert (job.state, job.attempts) == (State.RUNNING, 1)  # its lease will expire
-    Job.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
+    Job.objects.update(lease_until=leases.ENDED)
     claimed = jobs.claim(job.id)
     assert (claimed.attempts, claimed.losses) == (1, 1)
 

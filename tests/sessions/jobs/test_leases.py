@@ -8,7 +8,7 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from sessions.actions.jobs import jobs
+from sessions.actions.jobs import jobs, leases
 from sessions.models import Job
 from tests.sessions.jobs.working import State, run
 
@@ -25,7 +25,7 @@ def test_a_lease_that_ran_out_is_swept_and_the_old_holder_writes_no_more(team):
     old = jobs.claim(job.id)
     assert jobs.claim(job.id) is None
     assert jobs.sweep() == 0
-    Job.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
+    Job.objects.update(lease_until=leases.ENDED)
     assert jobs.sweep() == 1
     new = jobs.claim(job.id)
     assert new.token != old.token
@@ -46,11 +46,11 @@ def test_workers_that_die_use_up_no_attempts_but_not_for_ever(team, settings):
     for losses in range(10):
         claimed = jobs.claim(job.id)
         assert (claimed.attempts, claimed.losses) == (1, losses)
-        Job.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
+        Job.objects.update(lease_until=leases.ENDED)
     job = run(job)  # the last time that its worker may have died; now it fails by itself
     assert (job.state, job.attempts, job.losses) == (State.QUEUED, 1, 10)
     assert jobs.claim(job.id).attempts == 2
-    Job.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
+    Job.objects.update(lease_until=leases.ENDED)
     assert jobs.claim(job.id) is None
     job.refresh_from_db()
     assert job.state == State.FAILED
@@ -63,7 +63,7 @@ def test_workers_that_die_use_up_no_attempts_but_not_for_ever(team, settings):
 def test_a_renewed_lease_holds(team):
     job = jobs.enqueue(team, "add", {"numbers": []})
     held = jobs.claim(job.id)
-    Job.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
+    Job.objects.update(lease_until=leases.ENDED)
     jobs.renew(job.id, held.token)
     assert jobs.claim(job.id) is None
 
@@ -75,6 +75,49 @@ def test_the_start_of_the_only_server_frees_everything(team):
     assert jobs.sweep() == 2
     assert jobs.claim(running.id)
     assert jobs.claim(queued.id)
+
+
+class Clocks:
+    """The time of day, and seconds since this process began."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.time, self.ran = timezone.now(), 0.0
+        monkeypatch.setattr(timezone, "now", lambda: self.time)
+        monkeypatch.setattr(leases, "monotonic", lambda: self.ran)
+
+    def run(self, seconds: float) -> None:
+        self.ran += seconds
+        self.time += timedelta(seconds=seconds)
+
+
+@pytest.mark.fault("A10")
+@pytest.mark.parametrize("hours", [1, -1], ids=["on", "back"])
+def test_a_clock_that_is_set_moves_no_lease(team, settings, monkeypatch, hours):
+    settings.JOB_LEASE_SECONDS = 20
+    clocks = Clocks(monkeypatch)
+    job = jobs.enqueue(team, "add", {"numbers": []})
+    held = jobs.claim(job.id)
+    jobs.sweep()
+    clocks.time += timedelta(hours=hours)
+    for _ in range(4):
+        clocks.run(15)
+        jobs.renew(job.id, held.token)
+        assert jobs.sweep() == 0
+    assert jobs.claim(job.id) is None  # the holder lives
+    clocks.run(19)
+    assert jobs.sweep() == 0
+    clocks.run(1)
+    assert jobs.sweep() == 1
+    assert jobs.claim(job.id).token != held.token
+
+
+@pytest.mark.fault("A10")
+def test_a_clock_that_is_set_back_delays_no_job(team, monkeypatch):
+    clocks = Clocks(monkeypatch)
+    jobs.enqueue(team, "add", {"numbers": []}, after=600)
+    assert jobs.sweep() == 0
+    clocks.time -= timedelta(hours=1)
+    assert jobs.sweep() == 1
 
 
 @pytest.mark.fault("C6")

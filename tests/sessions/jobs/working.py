@@ -13,7 +13,7 @@ State = Job.State
 
 def run(job: Job) -> Job:
     """Run one attempt, like a worker."""
-    tasks.run_job(str(job.id))
+    tasks.supervise(job.id)
     job.refresh_from_db()
     return job
 
@@ -36,7 +36,7 @@ class Worker(threading.Thread):
 
     def run(self) -> None:
         try:
-            tasks.run_job(str(self.job.id))
+            tasks.supervise(self.job.id)
         finally:
             connection.close()
 

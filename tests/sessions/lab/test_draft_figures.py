@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
 from compaction.policies.policy import from_dict, to_dict
 from compaction.policies.presets import PRESETS
@@ -102,6 +103,18 @@ def test_nothing_is_simulated_twice_and_a_changed_session_is(team, monkeypatch):
     Session.objects.filter(pk=rows[0].pk).update(hidden_tokens=5000)
     after = lines(kept, request(team, rows))["figures"]
     assert after["draft"]["tokens_sent"] > before["figures"]["draft"]["tokens_sent"]
+
+
+def test_erased_content_is_not_looked_at_in_memory(team):
+    (session,) = store(team, log("one", 9))
+    kept = DraftFigures()
+    about = {"session": str(session.pk), "text": "step 3", "steps": [9], "policies": {}}
+    assert lines(kept, {**about, "team": str(team.pk)})["kept"]["rows"]
+    lines(kept, request(team, [session]))
+    Session.objects.filter(pk=session.pk).update(content_erased=timezone.now())
+    refused = lines(kept, {**about, "team": str(team.pk)})
+    assert refused == {"failed": {"kind": "failed", "error": "ContentErased"}}
+    assert lines(kept, request(team, [session]))["done"]["problems"] == [str(session.pk)]
 
 
 def test_a_changed_setting_has_its_own_effect_and_presets_their_points(team):

@@ -110,6 +110,29 @@ def test_a_draft_that_costs_less_and_keeps_less_is_judged_with_reading_back(
     assert (found.tone, found.sentence.startswith(sentence)) == (tone, True), found.sentence
 
 
+@pytest.mark.parametrize(
+    ("cost", "recall", "tone", "sentence"),
+    [
+        (98_800, 0.751, "good", "Better: −1.2 % cost, −4.9 points recall."),
+        (98_800, 0.409, "neutral", "Cheaper, but keeps less: −1.2 % cost, −39.1 points recall."),
+        (101_200, 0.849, "bad", "Worse: +1.2 % cost, +4.9 points recall."),
+        (
+            101_200,
+            0.951,
+            "neutral",
+            "Keeps more, but costs more: +1.2 % cost, +15.1 points recall.",
+        ),
+    ],
+)
+def test_beyond_five_points_of_recall_it_is_a_trade(
+    cost: int, recall: float, tone: str, sentence: str
+) -> None:
+    found = judged(
+        side(cost, recall, read_backs_microusd=0), side(100_000, 0.8, read_backs_microusd=0)
+    )
+    assert (found.tone, found.sentence.replace(" including reading back", "")) == (tone, sentence)
+
+
 def test_the_detail_has_the_amounts_of_the_headline() -> None:
     """The percentage and the dollars are of one figure: the cost including reading back."""
     draft = side(66_000, 0.78, priced=3, read_backs_microusd=6_000)
@@ -123,8 +146,9 @@ def test_the_detail_has_the_amounts_of_the_headline() -> None:
 
 def test_the_detail_has_the_amounts_the_recording_and_the_edits() -> None:
     assert judged(side(121_000, 0.715, edits_feasible=0.85)).detail == (
-        "$0.12 instead of $0.10 over 4 sessions; needs in context 71.5 % instead of 80.0 %. "
-        "Against the recording −40 % cost, +21.5 points recall. Edits feasible −5.0 points."
+        "$0.12 instead of $0.10 over 4 sessions; recall 71.5 % instead of 80.0 %. "
+        "Against the recording −40 % cost, +21.5 points recall. "
+        "Edits whose old text is in context: −5.0 points."
     )
     lost = judged(side(221_000, 0.4)).detail
     assert "Against the recording +10 % cost, −10.0 points recall: worse on both." in lost

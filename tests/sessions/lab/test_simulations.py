@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
+from uuid import UUID
 
 import pytest
 from django.contrib.auth import get_user_model
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from compaction.policies.policy import from_dict
 from sessions import tasks
@@ -73,7 +75,7 @@ def asked_for(team: Team, owner: Client) -> dict[str, Any]:
 
 
 def done_reply(owner: Client, asked: dict[str, Any]) -> dict[str, Any]:
-    tasks.run_job(asked["job"])
+    tasks.supervise(UUID(asked["job"]))
     reply: dict[str, Any] = owner.get(f"/api/v1/simulations/{asked['simulation']}").json()
     return reply
 
@@ -125,12 +127,26 @@ def test_its_worst_session_leads_to_a_replay(team, owner, worker):
     wanted = {"policy": worst["version"]}
     beside = reverse("api:simulate", args=[worst["session"]])
     asked = owner.post(beside, wanted, content_type="application/json").json()
-    tasks.run_job(asked["job"])
+    tasks.supervise(UUID(asked["job"]))
     run = Run.objects.get(origin="simulated")
     place = reverse("replay_step", args=[worst["session"], worst["step"]])
     address = f"/api/v1/simulations/{simulation['simulation']}"
     again = owner.get(address).json()["regressions"][0]
     assert again["run_url"].startswith(f"{place}?run={run.pk}")
+
+
+def test_facts_of_what_is_erased_meanwhile_are_not_stored(team, idle, monkeypatch):
+    [stored] = store(team, log("s", 12))
+    figures = simulations.figures_of
+
+    def erased_then(*given: Any) -> Any:
+        Session.objects.filter(pk=stored.pk).update(erasing=timezone.now())
+        return figures(*given)
+
+    monkeypatch.setattr(simulations, "figures_of", erased_then)
+    assert done(ask(team).job).state == "done"
+    found = SimulationResult.objects.exclude(version=None)
+    assert found and all(one.figures["needs"] and one.worst == [] for one in found)
 
 
 def test_what_is_known_of_the_same_records_is_taken_over(team, idle, monkeypatch):

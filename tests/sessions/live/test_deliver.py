@@ -9,7 +9,7 @@ import pytest
 from compaction.context import wire
 from sessions.actions.accounts.teams import local_team
 from sessions.actions.live import conversation
-from sessions.actions.live.deliver import AnotherRequest, Once, Unacceptable
+from sessions.actions.live.deliver import AnotherRequest, Once, Unacceptable, deliver, delivery
 from sessions.actions.record.append import append
 from sessions.models import (
     Answer,
@@ -84,6 +84,18 @@ def test_a_result_learns_of_a_call_that_another_request_appended_while_it_was_pr
     shown = Block.objects.get(type="tool_result")
     assert (shown.kind, shown.tool, shown.file_path) == ("file", "Read", "src/a.py")
     assert shown.preview == "Read src/a.py → x = 1"
+
+
+@pytest.mark.fault("A10")
+@pytest.mark.parametrize("jump", [3_600_000, -3_600_000], ids=["on", "back"])
+def test_a_clock_that_is_set_changes_no_order(jump: int):
+    session = live()
+    for at, text in ((10_000_000, "first"), (10_000_000 + jump, "second"), (10_000_500, "third")):
+        deliver(session, delivery({"messages": [user(text)]}), now=at)
+    rows = list(session.blocks.order_by("position"))
+    data = contents(session, [row.sha for row in rows])
+    texts = [wire.decode(data[row.sha])["text"] for row in rows]
+    assert texts == ["first", "second", "third"]
 
 
 def test_each_answer_without_a_call_is_a_step_and_lines_of_one_call_share_it():

@@ -11,7 +11,9 @@ from django.utils import timezone
 from sessions.actions.accounts.teams import local_team
 from sessions.actions.live import forecasts as action
 from sessions.actions.live.forecasts import forecast
-from sessions.models import AuditEntry, Session
+from sessions.actions.policies.policies import preset_version
+from sessions.actions.web.apart import NotInTime
+from sessions.models import AuditEntry, Run, Session
 from sessions.models.live.recent import recent_calls
 from tests.sessions.pages import page_of, signed_in
 from tests.sessions.programs import Program
@@ -58,17 +60,28 @@ def test_a_forecast_is_said_alike_everywhere(growing: Session) -> None:
     assert limit is not None and found.next is not None
     assert (found.next.growth, found.next.observed) == (1_000, STEPS)
     assert found.next.steps == -(-(limit - 17_000) // 1_000)
-    sentence = f"Compaction in about {found.next.steps} steps."
+    sentence = f"First offload in about 4 steps. Compaction in about {found.next.steps} steps."
     assert found.sentence == sentence
     assert found.rate is not None and found.rate.microusd == 120_000, "6 cents every 30 seconds"
     # Five calls in 150 seconds, of 12,000 to 16,000 tokens and 100 of output.
     assert found.rate.tokens == pytest.approx((70_000 + 500) / 2.5)
     answer = client.get("/api/v1/sessions/grows/forecast").json()
     assert answer["sentence"] == sentence and answer["limit"]["limit"] == limit
-    assert answer["leaving"] is None
+    assert answer["leaving"] is None and answer["offload"] == {"steps": 4, "every": None}
     for address in ("/live/", f"/sessions/{growing.pk}/forecast/", f"/sessions/{growing.pk}/"):
         html = client.get(address).content.decode()
         assert sentence in html and "$0.12/min" in html, address
+
+
+def test_a_call_that_is_not_measured_yet_has_its_cost_per_minute(growing: Session) -> None:
+    """Measuring follows some seconds after the answer: until then an agent that runs had none."""
+    growing.calls.filter(step=STEPS).update(cost_microusd=None)
+    rate = forecast(growing).rate
+    # The last call: 16,000 tokens at $3 and 100 at $15 a million; four others at 6 cents.
+    assert rate is not None and rate.microusd == pytest.approx((4 * 60_000 + 49_500) / 2.5)
+    growing.calls.filter(step=STEPS).update(model="of no known price")
+    rate = forecast(growing).rate
+    assert rate is not None and rate.microusd is None, "a price that is not known stays so"
 
 
 def test_contexts_sent_before_the_first_report_are_no_growth(growing: Session) -> None:
@@ -106,17 +119,19 @@ def test_a_session_without_a_sign_for_minutes_has_no_rate(growing: Session) -> N
 
 def test_what_cannot_be_forecast_says_so(growing: Session) -> None:
     client = signed_in()
-    Session.objects.filter(pk=growing.pk).update(used_tokens=1)
+    window = preset_version(growing.team, "sliding-window")
+    Session.objects.filter(pk=growing.pk).update(used_tokens=1, policy_version=window)
     answer = client.get("/api/v1/sessions/grows/forecast?facts=true")
     assert answer.status_code == 422 and "does not grow" in answer.json()["detail"]
     part = client.get(f"/sessions/{growing.pk}/forecast/facts/")
     assert b"does not grow" in part.content
     bar = client.get(f"/sessions/{growing.pk}/forecast/").content.decode()
     assert "No forecast: its context did not grow in the last steps." in bar
-    Session.objects.filter(pk=growing.pk).update(used_tokens=11_001)
-    Session.objects.filter(pk=growing.pk).update(window=1_000_000)
+    Session.objects.filter(pk=growing.pk).update(
+        used_tokens=11_001, window=1_000_000, policy_version=growing.policy_version
+    )
     bar = client.get(f"/sessions/{growing.pk}/forecast/").content.decode()
-    assert "within 200 steps at this rate" in bar
+    assert "Compaction is more than 200 steps away at this growth." in bar
     Session.objects.filter(pk=growing.pk).update(used_tokens=17_000, outcome="succeeded")
     bar = client.get(f"/sessions/{growing.pk}/forecast/").content.decode()
     assert "Compaction in" not in bar and 'id="forecast"' in bar
@@ -130,6 +145,37 @@ def test_facts_at_risk_are_simulated_apart(growing: Session) -> None:
     assert answer.status_code == 200, answer.content
     part = client.get(f"/sessions/{growing.pk}/forecast/facts/").content.decode()
     assert ("remove nothing" in part) == (answer.json()["leaving"] is None)
+
+
+def test_a_policy_that_offloads_forecasts_its_next_offload(growing: Session) -> None:
+    """Where the compaction is far away, facts are looked for until then."""
+    run = Run.of(growing, Run.Origin.MANAGED)
+    assert run is not None
+    Run.objects.filter(pk=run.pk).update(head=3)
+    for number, step in enumerate((41, 46, 51), 1):
+        run.revisions.create(number=number, step=step, trigger="batch", tokens_before=10_000 + step)
+    Session.objects.filter(pk=growing.pk).update(step_count=52, window=1_000_000)
+    growing.refresh_from_db()
+    found = forecast(growing)
+    assert found.sentence.startswith("Offloads about every 5 steps; next in about 3 steps.")
+    assert (found.until, found.level) == (("next offload", 3), 10_046)
+    client = signed_in()
+    part = client.get(f"/sessions/{growing.pk}/forecast/facts/").content.decode()
+    assert "Until the next offload the policy would remove" in part
+    live = client.get("/live/").content.decode()
+    assert "offloaded lately at 10,046" in " ".join(live.split())
+    assert 'line class="offload"' in live
+
+
+def test_a_simulation_that_got_no_process_says_so(
+    growing: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def taken(*_given: object) -> None:
+        raise NotInTime(1, busy=True)
+
+    monkeypatch.setattr(action, "call_apart", taken)
+    part = signed_in().get(f"/sessions/{growing.pk}/forecast/facts/")
+    assert b"Other simulations are running." in part.content
 
 
 def test_a_person_pauses_and_resumes_with_a_reason(growing: Session) -> None:

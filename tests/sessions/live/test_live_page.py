@@ -10,8 +10,9 @@ from django.utils import timezone
 
 from sessions.actions.accounts.keys import check_key, create_key
 from sessions.actions.accounts.teams import local_team, local_user
+from sessions.actions.live.forecasts import IDLE
 from sessions.actions.policies.policies import preset_version, version_of
-from sessions.models import Key, Membership, Session, Team
+from sessions.models import Assessment, Key, Membership, Session, Team
 from sessions.models.record.sessions import QUIET_AFTER
 from sessions.views.live.live import GAUGE, gauge, limits
 from tests.sessions.pages import Page, other_team, page_of, signed_in
@@ -37,12 +38,15 @@ def test_only_what_runs_is_on_the_page_and_the_fullest_is_first(client: Client):
     session("foreign", team=other_team())
     quiet = session("quiet")
     Session.objects.filter(pk=quiet.pk).update(changed=timezone.now() - 2 * QUIET_AFTER)
+    silent = session("stopped?", used_tokens=95_000)
+    Session.objects.filter(pk=silent.pk).update(changed=timezone.now() - 5 * IDLE)
     page = page_of(client, "/live/")
     listed = [name for name, url in page.links.items() if url.count("/") == 3]
-    assert listed[-2:] == ["nearly full", "a little"]
+    assert listed[-3:] == ["nearly full", "a little", "stopped?"]
+    assert page.text.count("no sign for") == 1 and "no sign for 10 m" in page.text
     assert not {"over", "imported", "foreign", "quiet"} & page.links.keys()
     assert "wait 750 ms" in page.text
-    assert page.title == "2 running · Live · ContextLab"
+    assert page.title == "3 running · Live · ContextLab"
     assert [row.live for row in (session("new"), Session.objects.get(pk=quiet.pk))] == [True, False]
 
 
@@ -85,9 +89,23 @@ def test_a_gauge_has_its_marks_where_the_policy_acts():
 def test_the_legend_names_the_marks_that_gauges_have(client: Client):
     session("plain")
     plain = page_of(client, "/live/").text
-    assert "kept free for the output" in plain and "the policy acts" not in plain
+    assert "kept free for the output" in plain and "compaction" not in plain
     session("managed", policy_version=preset_version(local_team(), "offload-first"))
-    assert "the policy acts" in page_of(client, "/live/").text
+    assert "compaction" in page_of(client, "/live/").text
+
+
+def test_a_session_that_lost_what_it_uses_says_so_here_and_on_the_dashboard(client: Client):
+    def assessed(name: str, needs: int, kept: int) -> None:
+        Assessment.objects.create(session=session(name), needs=needs, in_context=kept, steps=100)
+
+    assessed("forgets", 100, 11)
+    assessed("few", 9, 0)
+    assessed("good", 100, 75)
+    said = "Recall in context 11 %: of 100 uses of facts to step 100, 11 were of facts still there."
+    assert page_of(client, "/live/").text.count("Recall in context") == 1
+    assert said in " ".join(page_of(client, "/live/").text.split())
+    dashboard = " ".join(page_of(client, "/dashboard/").text.split())
+    assert f"“forgets” lost what it uses {said}" in dashboard
 
 
 def test_the_page_says_how_many_of_its_sessions_belong_to_the_demo(client: Client):

@@ -5,8 +5,10 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from channels.layers import InMemoryChannelLayer
 from django.utils import timezone
 
+from sessions import live
 from sessions.actions.accounts.teams import local_team
 from sessions.actions.jobs import jobs
 from sessions.actions.jobs.jobs import REST
@@ -45,6 +47,28 @@ def test_a_failed_job_is_left_alone_for_a_rest_and_then_tried_again(session: Ses
     again = Job.objects.get(pk=failed.pk)
     assert (again.state, again.attempts) == (Job.State.QUEUED, 0)
     assert Job.objects.filter(kind="tend").count() == 1
+
+
+@pytest.mark.parametrize(
+    ("steps", "shown", "pause"),
+    [(20, "", 1), (21, "", 5), (21, "session:{0.pk}", 3), (21, "sessions:{0.team_id}", 3)],
+)
+def test_later_steps_wait_longer_and_longest_where_no_page_is_open(
+    session: Session, monkeypatch: pytest.MonkeyPatch, settings, steps: int, shown: str, pause: int
+):
+    settings.TEND_SECONDS = 1
+    layer = InMemoryChannelLayer()
+    layer.groups[live.group(shown.format(session))] = {}
+    monkeypatch.setattr(live, "server_loop", object())
+    monkeypatch.setattr(live, "get_channel_layer", lambda: layer)
+    asked: list[float] = []
+    monkeypatch.setattr(tend, "ask", lambda _, after, **__: asked.append(after))
+    session.step_count = steps
+    tend.ask_later(session)
+    monkeypatch.setattr(live, "server_loop", None)  # as in a command
+    session.step_count = 21
+    tend.ask_later(session)
+    assert asked == [pause, 3]
 
 
 def test_answers_are_forgotten_after_a_day():

@@ -22,7 +22,7 @@ from sessions.actions.jobs.attempts import attempt
 from sessions.actions.notifications import announce as announcing
 from sessions.actions.notifications import channels, delivery
 from sessions.actions.notifications.announce import announce
-from sessions.actions.notifications.events import Occurrence
+from sessions.actions.notifications.events import Occurrence, fact_lines
 from sessions.importers.delivered.delivered import Unacceptable
 from sessions.models import AuditEntry, Job, Notification, NotificationChannel
 from tests.sessions.notifications.receivers import mail_receiver, web_receiver
@@ -282,3 +282,8 @@ def test_old_lines_of_the_log_are_deleted():
         Notification.objects.update(created=timezone.now() - timedelta(days=31))
         channels.send_test(made, COMMAND)
         assert len(deliver_all()) == 1
+
+
+def test_facts_within_facts_are_written_as_their_own_and_unknown_ones_left_out():
+    facts = {"action": "saved", "named_id": None, "detail": {"kind": "session", "threshold": None}}
+    assert fact_lines(facts) == [("Action", "saved"), ("Kind", "session")]

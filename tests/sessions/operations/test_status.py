@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -14,7 +15,7 @@ from sessions.actions.accounts.teams import local_user, team_called
 from sessions.actions.jobs.jobs import enqueue
 from sessions.actions.operations import seen, stored
 from sessions.actions.operations.seen import Heartbeat
-from sessions.models import AuditEntry, Blob, Job, SeenProcess, StoredBytes, Team
+from sessions.models import AuditEntry, Blob, Job, RemovedObject, SeenProcess, StoredBytes, Team
 from sessions.signals import blobs_go
 from tests.sessions.web.world import browser_of
 
@@ -140,6 +141,18 @@ def test_storage_counts_what_is_new_and_takes_off_what_is_erased(local: Team, ot
     stored.count_new()
     row = StoredBytes.objects.get(team=local)
     assert (row.bytes, row.blobs) == (106, 2)
+
+
+def test_where_objects_are_and_how_many_are_left(
+    local: Team, settings: Any, capsys: pytest.CaptureFixture[str]
+):
+    owner = browser_of(local, "owner")
+    assert "Objects in" not in owner.get(PAGE).content.decode()
+    settings.BLOBS = "s3://lab/contextlab"
+    RemovedObject.objects.create(name="blobs/one")
+    assert "s3://lab/contextlab</code>, 1 to remove" in owner.get(PAGE).content.decode()
+    call_command("status")
+    assert "objects: s3://lab/contextlab, 1 to remove\n" in capsys.readouterr().out
 
 
 def test_storage_is_counted_in_parts(local: Team, monkeypatch: pytest.MonkeyPatch):

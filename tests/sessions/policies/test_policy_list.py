@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -28,8 +28,10 @@ from sessions.actions.policies.policy_effects import (
 )
 from sessions.actions.record.append import append
 from sessions.actions.record.measure import measure
+from sessions.figures import day
 from sessions.importers import records
-from sessions.models import Session, Simulation, SimulationResult
+from sessions.models import Job, Session, Simulation, SimulationResult
+from sessions.views.policies.lean_or_balanced import preset_choice
 from sessions.views.policies.policy_list import does
 from tests.sessions.made import count, reads, result, session, user
 from tests.sessions.pages import other_team, page_of, signed_in
@@ -112,9 +114,28 @@ def test_the_lab_counts_and_the_newest_simulation_of_a_session_only(lab: Simulat
     team = local_team()
     version, active = named_version(team, "sliding-window"), named_version(team, "balanced")
     effects = effects_of(team, active.pk)
-    assert effects.recorded == RecordedFigures(1, 400, 1.0, needs=4)
-    assert effects.of[version.pk] == Effect(1, -0.25, 0.5, -0.5, lab.pk)
-    assert effects.against_active == {version.pk: Effect(1, 0.5, -0.25, -0.25)}
+    when = day(lab.created)
+    assert effects.recorded == RecordedFigures(1, 400, 1.0, needs=4, when=when)
+    assert effects.of[version.pk] == Effect(1, -0.25, 0.5, -0.5, lab.pk, when)
+    assert effects.against_active == {version.pk: Effect(1, 0.5, -0.25, -0.25, lab.pk, when)}
+    assert effects.pair is None
+    pair = effects_of(team, pair=(active.pk, version.pk)).pair
+    assert pair is not None and (pair.sessions, pair.simulation) == (1, lab.pk)
+    assert (pair.change, pair.in_context) == (pytest.approx(-1 / 3), 0.25)
+
+
+def test_a_figure_of_several_simulations_says_so() -> None:
+    figures = {"needs": 1, "in_context": 1.0}
+    at = datetime(2025, 11, 2, tzinfo=UTC)
+    rows = [
+        _Simulated(at + timedelta(days=late), 1, UUID(int=late), figures, 100, UUID(int=run))
+        for late, run in ((0, 1), (1, 1), (3, 2))
+    ]
+    assert _effect(rows[:2]).when == "Nov 2, 2025 – Nov 3, 2025"
+    assert _effect(rows).when == "Nov 2, 2025 – Nov 5, 2025, in 2 simulations"
+    replayed = replace(rows[0], simulation=None)
+    assert _effect([replayed]).when == "Nov 2, 2025, in replays"
+    assert _effect([rows[1], replayed]).when.endswith("Nov 3, 2025, in 1 simulation and replays")
 
 
 def test_pages_and_api_show_the_effect_of_a_policy(lab: Simulation) -> None:
@@ -122,7 +143,8 @@ def test_pages_and_api_show_the_effect_of_a_policy(lab: Simulation) -> None:
     assert DOES["sliding-window"] in page.text
     assert page.html.count('<tr class="recorded-row">') == 1
     assert "recorded What happened without a policy of ContextLab" in page.text
-    assert re.search(r'"simulated on">\s*1\s*</td>.*?"simulated on">\s*1\s*</td>', page.html, re.S)
+    on = f"1 {day(lab.created)}"
+    assert page.text.count(f" 0 {on} ") == 2, "sessions managed, and simulated when"
     assert (
         "balanced@1 against recorded: −50 % cost including reading back, and 75.0 % of what was "
         "needed"
@@ -133,10 +155,10 @@ def test_pages_and_api_show_the_effect_of_a_policy(lab: Simulation) -> None:
     assert page.links["−25 %"] == compared
     assert "(recorded 100 %)" in page_of(signed_in(), "/policies/sliding-window/").text
     shown = page_of(signed_in(), compared).text
-    assert "sliding-window@1 simulated" in shown and "Against what was recorded" in shown
+    assert "sessions, against what was recorded" in shown
     body = signed_in().get(f"/api/v1/simulations/{lab.pk}?of=balanced@1").json()
     assert (body["draft"], body["against"]) == ("balanced@1", "recorded")
-    assert "Against the recording: better: −50 % cost including" in body["verdict"]["sentence"]
+    assert "recording: cheaper, but keeps less: −50 % cost" in body["verdict"]["sentence"]
     assert signed_in().get(f"/lab/{lab.pk}/?of=offload-first@1").status_code == 404
 
 
@@ -168,6 +190,57 @@ def test_policies_are_simulated_at_a_click_until_all_are_known() -> None:
     assert "simulated on your sessions yet" not in page_of(browser, "/policies/").text
 
 
+@pytest.mark.parametrize(
+    ("changed", "kept", "said"),
+    [
+        (-0.25, 0.5, "Use balanced-lean to spend less, balanced to keep more in context"),
+        (0.1, 0.9, "Use balanced to spend less, balanced-lean to keep more in context"),
+        (0.1, 0.75, "Use balanced :"),
+        (-0.25, 0.75, "Use balanced-lean :"),
+        (0, 0.75, "Use either: balanced and balanced-lean do the same on your sessions"),
+    ],
+)
+def test_a_sentence_answers_which_preset_to_use(
+    lab: Simulation, changed: float, kept: float, said: str
+) -> None:
+    unknown = page_of(signed_in(), "/policies/").text
+    assert "Unknown whether balanced or balanced-lean fits your sessions" in unknown
+    lean = named_version(local_team(), "balanced-lean")
+    figures = SimulationResult.objects.get(version=lab.active).figures
+    SimulationResult.objects.create(
+        simulation=lab,
+        session=SimulationResult.objects.first().session,  # type: ignore[union-attr]
+        version=lean,
+        state="s",
+        figures=figures | {"cost_microusd": 150 + round(200 * changed), "in_context": kept},
+    )
+    lab.versions.add(lean)
+    part = page_of(signed_in(), "/policies/").text
+    assert "known once the simulation that is under way has ended" in part
+    Job.objects.update(state=Job.State.DONE)
+    page = page_of(signed_in(), "/policies/")
+    assert (
+        said.replace(" :", ":") in page.text
+        and f"; simulated on 1 session ({day(lab.created)})." in page.text
+    )
+    assert ("balanced-lean costs 25 % less than balanced" in page.text) is (changed == -0.25)
+    assert ("keeps 25.0 points more" in page.text) is (kept == 0.5)
+    assert page.links["Compare in the lab"] == f"/lab/{lab.pk}/?of=balanced-lean%401"
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [((0.1, 0.0), "use neither"), ((0.1, -0.1), "Use balanced"), ((0.1, None), "Use balanced")],
+)
+def test_neither_preset_is_advised_if_both_cost_more_than_was_recorded(
+    changes: tuple[float | None, ...], said: str
+) -> None:
+    lean = named_version(local_team(), "balanced-lean")
+    against = [Effect(3, change, 0.9) for change in changes]
+    chosen = preset_choice(lean, Effect(3, 0.1, 0.0), against, simulating=False)
+    assert said in chosen.advice
+
+
 def test_presets_that_differ_say_how() -> None:
     assert does(PRESETS["balanced"]) != does(PRESETS["balanced-lean"])
 
@@ -175,4 +248,6 @@ def test_presets_that_differ_say_how() -> None:
 def test_without_prices_or_needs_there_is_no_share() -> None:
     figures = {"needs": 0, "in_context": None, "cost_microusd": None}
     now = datetime(2026, 1, 1, tzinfo=UTC)
-    assert _effect([_Simulated(now, 1, UUID(int=1), figures, 100)]) == Effect(1, None, None)
+    assert _effect([_Simulated(now, 1, UUID(int=1), figures, 100)]) == Effect(
+        1, None, None, when=f"{day(now)}, in replays"
+    )

@@ -219,7 +219,7 @@ def test_what_the_simulation_found_stands_beside_accept():
     for said in (
         "Cost +20.0 %",
         "Tokens sent −10.0 %",
-        "Needs in context −20.0 points",
+        "Needed facts in context −20.0 points",
         "Sessions with higher cost 1 of 1",
         "Sessions with lower cost 0 of 1",
     ):

@@ -6,7 +6,7 @@ import uuid
 
 import pytest
 
-from contextlab import doctor
+from contextlab.operations import doctor
 from sessions.actions.accounts.teams import local_team
 from sessions.actions.jobs import attempts, jobs
 from sessions.actions.record import verify

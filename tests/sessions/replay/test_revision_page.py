@@ -16,6 +16,7 @@ from sessions.actions.accounts.teams import local_team
 from sessions.actions.lab.simulate import simulate_session
 from sessions.actions.record.append import append
 from sessions.actions.record.measure import measure
+from sessions.actions.reviews import losses
 from sessions.actions.reviews.fact_ledgers import keep_ledger
 from sessions.importers import records
 from sessions.models import Revision, Session
@@ -209,7 +210,7 @@ def test_what_came_after_is_listed(client: Client):
     again = reads("c3", "t8", "src/f1.py", key="z")
     text = result("t8", "content of file 1", key="zr")
     page = shown(client, stored(compacted(again, text, user("No, the other file.", key="y"))))
-    assert "<dt>Files read again</dt><dd>1</dd>" in page.markup
+    assert "<dt>File reads repeated</dt><dd>1<small>of 1 file</small></dd>" in page.markup
     assert '<dt>Corrections by the user</dt><dd><span class="estimated">1</span>' in page.markup
     assert "File read again" in page.text
     assert "User corrects" in page.text
@@ -270,11 +271,18 @@ def test_the_command_says_the_size_that_the_page_says() -> None:
         assert json.loads(out.getvalue())["tokens_reported"] == size
 
 
-def test_each_sign_says_what_its_call_cost_and_how_much_of_it_was_new(client: Client) -> None:
+def test_each_sign_says_what_its_call_cost_and_how_much_of_it_was_new(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
     again = reads("c3", "t-z", "src/f1.py", key="z")
     shown_again = result("t-z", "content of file 1\n" * 3, key="zr")
     found = stored([*compacted(again, shown_again), usage("c3", 700, 5_000)])
     found.calls.filter(step=3).update(cost_microusd=31_000)
     text = " ".join(shown(client, found).text.split())
     assert "File read again" in text and "$0.031 700 new tokens" in text
+    assert "for the cache break" not in text
+    broken = [{"step": 3, "cost_microusd": 8_000}]
+    monkeypatch.setattr(losses, "cards_of", lambda session: broken)
+    text = " ".join(shown(client, found).text.split())
+    assert "$0.023 700 new tokens and $0.0080 for the cache break" in text
     assert "Tests, builds and other commands that are run again" in text

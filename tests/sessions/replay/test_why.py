@@ -12,9 +12,12 @@ from uuid import UUID
 import pytest
 from django.core.management import CommandError, call_command
 from django.test import Client
+from django.urls import reverse
 
+from compaction.context.session import Usage
 from compaction.policies.presets import PRESETS
 from sessions.actions.accounts.teams import local_team
+from sessions.actions.assessments.lacked import lacked
 from sessions.actions.lab.draft_figures import DraftFigures
 from sessions.actions.record.append import append
 from sessions.actions.record.measure import measure
@@ -93,16 +96,53 @@ def test_what_removed_a_text_and_what_that_cost(forgetful: Session) -> None:
         "at step 5."
     )
     assert [(one["why"], one["steps"]) for one in found["costs"]] == [("read again", [4])]
+    assert found["tries"] is None
     page = page_of(client, f"/sessions/{forgetful.pk}/why/?text={PORT}")
     assert found["sentence"] in page.text
     assert "Step 4 Read again Read checkout.env, in context from step 5" in page.text
     assert "PORT=8417 <b>" in page.text, "content is shown as text"
-    assert "Losing it cost unknown:" in page.text
+    assert "What the loss cost is unknown: its calls have no price." in page.text
+    assert (found["loss"], found["came_again"]) == ("", None)
     out = StringIO()
     call_command("why", "s1", PORT, stdout=out)
     assert out.getvalue().startswith(str(found["sentence"]))
     assert "at step 4: unknown" in out.getvalue()
     assert _asked(client, forgetful, text=f"port={PORT}")["costs"] == found["costs"], "any case"
+
+
+def test_what_came_again_is_a_part_of_the_cost_on_every_surface(forgetful: Session) -> None:
+    calls: list[records.Record] = [says("c6", "Done.", key="k10"), says("c7", "Bye.", key="k11")]
+    for step in range(1, 8):
+        usage = Usage(cache_read=9_000, cache_write_5m=1_000, output=100)
+        calls.append(records.Call(f"c{step}", "claude-sonnet-4-5", usage=usage))
+    append(local_team(), session(*calls), count, source="test")
+    forgetful.refresh_from_db()
+    measure(forgetful)
+    forgetful.refresh_from_db()
+    client, tokens = signed_in(), forgetful.scaled(len(f"""URL="x"\nPORT={PORT} <b>"""))
+    call = 9_000 * 300 + 1_000 * 3_750 + 100 * 15_000
+    again = tokens * (3_750 + 2 * 300)  # written by step 5, read by steps 6 and 7
+    found = _asked(client, forgetful, text=PORT)
+    assert found["costs"][0]["cost_microusd"] == call // 1000  # type: ignore[index]
+    assert found["came_again"] == {
+        "tokens": tokens,
+        "calls": 3,
+        "cost_microusd": (again + 500) // 1000,
+    }
+    assert found["cost_microusd"] == call // 1000 + (again + 500) // 1000
+    said = str(found["loss"])
+    assert said == (
+        "The loss cost ≈$0.0081: 1 call made because of it (≈$0.0080), and "
+        f"{tokens} tokens that came again, in the prompts of 3 other calls (≈$0.00012), cache "
+        "breaks not included."
+    )
+    assert said in page_of(client, f"/sessions/{forgetful.pk}/why/?text={PORT}").text
+    revision = reverse("revision", args=[forgetful.pk, "recorded", 1])
+    assert said in page_of(client, revision).text
+    out = StringIO()
+    call_command("why", "s1", PORT, stdout=out)
+    assert said in out.getvalue()
+    assert lacked(forgetful)["losses_microusd"] == found["cost_microusd"]
 
 
 def test_each_place_answers_for_the_step_that_is_asked_about(forgetful: Session) -> None:
@@ -136,7 +176,7 @@ def test_each_place_answers_for_the_step_that_is_asked_about(forgetful: Session)
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("9999", "The model never saw it."),
+        ("9999", "The model never saw it, parts of longer words aside."),
         ("Deploy it", "Automatic compaction at step 4 removed it. It was not needed again."),
         (
             'URL="x"',

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from compaction.losses.loss_cost import LossCost
 from compaction.losses.repairs import WINDOW
 from sessions.actions.accounts.teams import local_team
 from sessions.actions.record.append import append
 from sessions.actions.record.measure import measure
-from sessions.actions.reviews.after_effects import after_effects
+from sessions.actions.reviews.after_effects import AfterEffects, Sign, after_effects
+from sessions.actions.reviews.losses import stored_cost
 from sessions.importers import records
-from sessions.models import Revision, Session
+from sessions.models import Block, Revision, Session
 from tests.sessions.made import count, reading, reads, result, says, session, user
 
 pytestmark = pytest.mark.django_db
@@ -123,6 +125,13 @@ def test_a_file_with_a_reading_in_context_is_no_loss(
     assert effects([*reading(2).records, kept, *again("c3", path, text)]) == found
 
 
+def test_files_read_again_are_counted_apart_from_their_reads():
+    paths = ("a.py", "b.py", "a.py")
+    signs = [Sign("reread", Block(file_path=path), 4) for path in paths]
+    found = AfterEffects(3, 9, (*signs, Sign("edit", Block(file_path="c.py"), 5)))
+    assert (found.counts["reread"], found.files) == (3, 2)
+
+
 def test_an_error_met_again_is_known_by_its_line_but_for_numbers():
     other = reads("c4", "t8", "b.py", key="y"), result("t8", "OSError: no file 7", "z", error=True)
     assert effects(compacted(*other)) == [("error", 4, 3)]
@@ -174,3 +183,21 @@ def test_how_a_ledger_keeps_them():
             }
         ],
     }
+
+
+@pytest.mark.parametrize(
+    ("cost", "kept", "said"),
+    [
+        (LossCost((4,), 500, carried=20), {"microusd": 520, "at_least": False}, "≈$0.00052"),
+        (LossCost((4, 5), 500, at_least=True), {"microusd": 500, "at_least": True}, "≥ $0.00050"),
+        (LossCost((4,), None), {}, ""),
+        (LossCost((), 0), {}, ""),
+        (None, {}, ""),
+    ],
+)
+def test_a_ledger_keeps_what_the_loss_cost(
+    cost: LossCost | None, kept: dict[str, object], said: str
+):
+    found = AfterEffects(4, 4, (), cost).stored()
+    assert {name: found[name] for name in ("microusd", "at_least") if name in found} == kept
+    assert stored_cost(found) == said

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from compaction.losses.repairs import LossCost
+from compaction.losses.loss_cost import LossCost
 from sessions.actions.reviews.compaction_verdicts import (
     RemovalFacts,
     is_missed,
@@ -53,14 +53,14 @@ def judged(**known: Any) -> tuple[str, str]:
         ),
         ({"needed": []}, "good", "Nothing that it lost was needed again up to step 139."),
         (
-            {"needed": [], "simulated": True, "signs": SIGNS},
+            {"needed": [], "simulated": True, "files": 2, "signs": SIGNS},
             "good",
             "Nothing that it lost is needed again up to step 139.",
         ),
         (
-            {"needed": [], "signs": SIGNS},
+            {"needed": [], "files": 2, "signs": SIGNS},
             "neutral",
-            "No lost fact was needed again, but 3 files read again, 1 call repeated and 1 "
+            "No lost fact was needed again, but 3 reads of 2 files repeated, 1 call repeated and 1 "
             "correction by the user.",
         ),
         (
@@ -69,10 +69,10 @@ def judged(**known: Any) -> tuple[str, str]:
             "What it lost is unknown: its summary is encrypted.",
         ),
         (
-            {"unreadable": True, "signs": SIGNS},
+            {"unreadable": True, "files": 2, "signs": SIGNS},
             "neutral",
-            "What it lost is unknown: its summary is encrypted, but then: 3 files read again, 1 "
-            "call repeated and 1 correction by the user.",
+            "What it lost is unknown: its summary is encrypted, but then: 3 reads of 2 files "
+            "repeated, 1 call repeated and 1 correction by the user.",
         ),
         (
             {"needed": [], "lacking": True},
@@ -80,7 +80,7 @@ def judged(**known: Any) -> tuple[str, str]:
             "What it lost is unknown: the log lacks most of the text it replaced.",
         ),
         ({"needed": [], "watched": 89}, "neutral", "No model call came after it."),
-        ({"signs": {"reread": 1}}, "neutral", "1 file read again."),
+        ({"signs": {"reread": 1}, "files": 1}, "neutral", "1 read of 1 file repeated."),
         ({}, "good", "Nothing that it removed was read or repeated up to step 99."),
         ({"simulated": True}, "neutral", "No summary was written, so no fact was compared."),
     ],
@@ -96,15 +96,15 @@ def test_the_sentence_says_first_whether_something_lost_was_needed(
     [
         ({"needed": [93]}, ""),
         (
-            {"needed": [93], "signs": SIGNS, "cost": LossCost((91, 93, 95), 840_000)},
-            "By step 99: 3 files read again, 1 call repeated and 1 correction by the user. "
-            "The loss cost ≈$0.84: 3 calls, without the cache break.",
+            {"needed": [93], "files": 2, "signs": SIGNS, "cost": LossCost((91, 93, 95), 840_000)},
+            "By step 99: 3 reads of 2 files repeated, 1 call repeated and 1 correction by the "
+            "user. The loss cost ≈$0.84: 3 calls made because of it, cache breaks not included.",
         ),
         (
-            {"needed": [], "signs": SIGNS, "cost": LossCost((91, 93, 95), 840_000)},
-            "The loss cost ≈$0.84: 3 calls, without the cache break.",
+            {"needed": [], "files": 2, "signs": SIGNS, "cost": LossCost((91, 93, 95), 840_000)},
+            "The loss cost ≈$0.84: 3 calls made because of it, cache breaks not included.",
         ),
-        ({"signs": SIGNS, "cost": LossCost((91,), None, at_least=True)}, ""),
+        ({"files": 2, "signs": SIGNS, "cost": LossCost((91,), None, at_least=True)}, ""),
         ({"rewrite_cost": 66_980}, "The cache break cost $0.067."),
         (
             {"rewrite_cost": 66_980, "rewritten": 11_753, "payback": 1},

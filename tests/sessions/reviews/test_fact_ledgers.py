@@ -171,6 +171,7 @@ def test_the_page_lists_facts_by_state(client: Client, assessed: bool):
     assert "Step 3, Why?" in page.text
     assert "0 of 1 replaced user messages covered" in page.text
     assert "all 7" in page.text and "lost 4" in page.text and "kept 2" in page.text
+    assert "2 of 6 kept, score " in page.text
     lost = page_of(client, f"{address}?facts=lost")
     listed = lost.html.split('id="ledger"')[1].split("What a summary")[0]
     assert "4096" in listed and "src/made_up.py" not in listed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 
@@ -51,21 +52,41 @@ def test_the_list_says_what_waits_and_why_the_needed_and_lost_first(ours: Team):
     page = page_of(reader, "/review/")
     assert page.html.find(f"/review/items/{lost.pk}/") < page.html.find(f"/review/items/{old.pk}/")
     cells = re.findall(
-        r'data-name="(?:reason|lost and needed|done again)">\s*([^<]*?)\s*</td>', page.html
+        r'data-name="(?:reason|lost facts needed again|after-effects)">'
+        r"\s*([^<]*?)\s*</td>",
+        page.html,
     )
     assert cells == ["by hand", "1", "3", "by hand", "unknown", "unknown"]
     ReviewItem.objects.update(reason=ReviewItem.Reason.AFTER_EFFECTS)
     found = re.findall(
         reason := r'data-name="reason">\s*([^<]*?)\s*</td>', page_of(reader, "/review/").html
     )
-    assert found == ["missed later", "missed later"]
+    assert found == ["lost facts needed again"] * 2
     ledger.facts = []
     ledger.save()
     found = re.findall(reason, page_of(reader, "/review/").html)
-    assert sorted(" ".join(one.split()) for one in found) == ["done again later", "missed later"], (
-        "as the columns say"
-    )
+    assert sorted(" ".join(one.split()) for one in found) == [
+        "agent repeated work",
+        "lost facts needed again",
+    ], "as the columns say"
     assert not Review.objects.exists(), "looking reserves nothing"
+
+
+def test_the_list_begins_with_what_cost_most(ours: Team):
+    costs: dict[str, dict[str, Any]] = {
+        "cheap": {"microusd": 90_000, "at_least": False},
+        "dear": {"microusd": 1_100_000, "at_least": True},
+        "unknown": {},
+    }
+    for name, after in costs.items():
+        one = item(ours, name)
+        missed = 9 if name == "unknown" else 0
+        FactLedger.objects.filter(revision=one.revision).update(
+            after=after, after_effects=2, missed=missed
+        )
+    page = page_of(browser(member(ours)), "/review/")
+    cells = re.findall(r'data-name="cost of the loss">([^<]*)</td>', page.html)
+    assert cells == ["≥ $1.10", "≈$0.090", "unknown"]
 
 
 def test_a_viewer_is_marked_read_only(ours: Team):
@@ -259,5 +280,5 @@ def test_what_waits_is_listed_and_what_was_missed_comes_first(ours: Team):
     assert page.markup.index(f"/review/items/{missed.pk}/") < page.markup.index(
         f'data-open href="/review/items/{quiet.pk}/'
     )
-    assert "by hand 1 3 –" in page.text
-    assert "by hand 0 0 ann" in page.text
+    assert "by hand unknown 1 3 –" in page.text
+    assert "by hand – 0 0 ann" in page.text

@@ -255,6 +255,22 @@ def test_a_text_is_found_by_its_own_pieces(text: str) -> None:
     "".join(part for _, part in shown).encode()
 
 
+@pytest.mark.parametrize(
+    ("query", "text", "shown"),
+    [
+        ("timed out", "It cannot be out.\nThe call timed\tout.", "The call [timed out]."),
+        ("no such file", "cannot file\nsuch and no file", "cannot [file] [such] and [no] [file]"),
+        ("timeout", "import sys\nTIMEOUT = 3\nrest", "[TIMEOUT] = 3 rest"),
+        ("8417", f"import\n{'x' * 50} port=8417 here\nother", f"…{'x' * 31} port=[8417] here"),
+    ],
+)  # fmt: skip
+def test_an_excerpt_begins_with_the_line_that_matches_best(
+    query: str, text: str, shown: str
+) -> None:
+    parts = SearchQuery.of(query).excerpt(text, before=37, after=220)
+    assert "".join(f"[{part}]" if hit else part for hit, part in parts) == shown
+
+
 @pytest.mark.skipif(connection.vendor != "sqlite", reason="about FTS5")
 @pytest.mark.django_db(transaction=True)
 def test_words_of_a_deleted_session_leave_the_file(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,8 +8,8 @@ import pytest
 
 from sessions.actions.accounts.teams import local_team
 from sessions.actions.record.append import append
-from sessions.models import SavedSearch, Session
-from sessions.models.search import by_session, looked_up
+from sessions.models import Assessment, FactLedger, Revision, SavedSearch, Session
+from sessions.models.search import by_session, hidden, looked_up
 from sessions.models.search import search as searching
 from tests.sessions.made import count, reads, result, says, session, user
 from tests.sessions.pages import other_team, page_of, signed_in
@@ -90,7 +90,7 @@ def test_pages_go_on_where_they_ended(program: Program, monkeypatch: pytest.Monk
 
 def test_time_that_runs_out_is_said(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     store(program.team)
-    monkeypatch.setattr(searching, "DEADLINE", -1)
+    monkeypatch.setattr(hidden, "DEADLINE", -1)
     answer = program.get("/search?q=port+drain")
     assert (answer["complete"], len(answer["hits"])) == (False, 1)
     rest = program.get(f"/search?q=port+drain&after={answer['next']}")
@@ -119,13 +119,13 @@ def test_the_page_goes_through_sessions_newest_first_and_counts_what_became_of_h
     titles = [one for one in results.split() if one in ("newest", "old", "apart", "demo")]
     assert titles == ["newest", "apart", "old", "demo", "demo"], "and the demo's is labelled"
     assert "4 hits in 4 sessions, newest session first, the demo's last." in page.text
-    assert "Jan 15, 2027" in page.text and "1 lost · 0 in context" in page.text
+    assert "Jan 15, 2027" in page.text and "Of 1 hit: 1 in lost text · 0 in context" in page.text
     lost = page_of(client, "/search/?q=port&state=lost")
     assert "1 lost hit in 1 session" in lost.text and "only lost text" in lost.text
     assert lost.markup.count("<mark>") == 1
     # Time runs out after each session: the rest comes on the next pages, and none is empty.
     monkeypatch.setattr(by_session, "AT_ONCE", 1)
-    monkeypatch.setattr(by_session, "DEADLINE", -1)
+    monkeypatch.setattr(hidden, "DEADLINE", -1)
     shown, asked = [], "?q=port&demo=1"
     while asked:
         page = page_of(client, f"/search/{asked}")
@@ -154,9 +154,9 @@ def test_lost_hits_are_counted_over_all_pages_and_the_api_finds_them(
     some = page_of(client, "/search/?q=8417&state=lost")
     assert "At least 1 lost hit in 1 session" in some.text
     monkeypatch.setattr(by_session, "AT_ONCE", usual)
-    # The words of a path are named by the summary: not lost, and not only "0 lost".
+    # The words of a path are named by the summary: not lost, and not only "0 in lost text".
     named = page_of(client, "/search/?q=%22deploy/checkout.env%22")
-    assert "0 lost · 1 in context · 1 named in a summary or stub" in named.text
+    assert "Of 2 hits: 0 in lost text · 1 in context · 1 named in a summary or stub" in named.text
     words, found = "q=deploy+checkout.env", []
     assert {one["state"] for one in program.get(f"/search?{words}")["hits"]} > {"named"}
     after = ""
@@ -185,7 +185,9 @@ def test_what_the_page_says_when_there_is_nothing(jobs_wait: None) -> None:
     assert "1 session with new text is waiting to be indexed" in page.text
     assert "It has not read all sessions yet" in page.text
     assert "timed out" not in page.text
-    assert "timed out" in page_of(client, "/search/?q=timeout&error=1").text
+    page = page_of(client, "/search/?q=test+timeout&error=1")
+    assert page.links["timed out"] == "?q=test+%22timed+out%22&error=1"
+    assert "timed out" not in page_of(client, "/search/?q=timeouts&kind=user").text
     assert "Search for the lost value itself" in page_of(client, "/search/?q=x&state=lost").text
 
 
@@ -223,3 +225,50 @@ def test_failed_tool_calls_are_listed_without_a_word_and_open_at_the_step_shown(
     assert "in context" in page.text
     stored.delete()
     assert "record no failed tool call" in page_of(client, f"/search/{url}").text
+
+
+@pytest.mark.parametrize("asked", ["step 2", "what did it see at step 2 of the longest session?"])
+def test_a_step_named_in_a_search_is_offered_in_the_longest_session(asked: str) -> None:
+    team = local_team()
+    records = [user("Go."), says("c1", "1"), user("On."), says("c2", "2"), says("c3", "3")]
+    long = append(team, session(*records, external_id="long"), count, source="test").session
+    append(team, session(*records[:4], external_id="mid"), count, source="test")
+    append(team, session(*records[:2], external_id="short"), count, source="test")
+    client = signed_in(team)
+    page = page_of(client, f"/search/?q={quote(asked)}")
+    steps = page.markup.partition("What the model saw at step 2")[2]
+    assert f'href="/sessions/{long.pk}/steps/2/"' in steps.partition("</li>")[0]
+    assert steps.count("/steps/2/") == 2
+    assert "What the model saw" not in page_of(client, "/search/?q=step+99").text
+
+
+def test_of_failed_results_those_with_the_word_in_an_error_line_come_first() -> None:
+    team = local_team()
+    append(team, session(
+        user("Run it."),
+        reads("c1", "t1", "a.py"),
+        result("t1", "timeout = 30\n" + "x" * 400 + "\nboom", error=True),
+        reads("c2", "t2", "b.py"),
+        result("t2", "timeout = 30\n" + "y" * 400 + "\nError: timeout of b", error=True),
+        says("c3", "Both failed."), external_id="s2",
+    ), count, source="test")  # fmt: skip
+    store(team)
+    markup = page_of(signed_in(team), "/search/?q=timeout&error=1").markup
+    hits = markup.partition('class="hits"')[2].split("</li>")
+    assert "error-line" in hits[0] and "Error: <mark>timeout</mark> of b" in hits[0]
+    assert "error-line" not in hits[1] and "<mark>timeout</mark> = 30" in hits[1]
+
+
+def test_a_word_of_its_line_finds_a_lost_fact_that_was_needed_again() -> None:
+    team = local_team()
+    stored = store(team)
+    revision = Revision.objects.get(run__session=stored)
+    line = {"fact": "8417", "state": "lost", "needed": 4, "block": "3"}
+    FactLedger.objects.create(revision=revision, missed=1, facts=[line])
+    Assessment.objects.create(session=stored, lost_facts=1)
+    client = signed_in(team)
+    page = page_of(client, "/search/?q=port")
+    assert "PORT=8417" in page.text.partition("Lost facts that were needed again")[2]
+    assert f"/sessions/{stored.pk}/why/?text=8417&amp;step=4" in page.markup
+    assert "Lost facts that" not in page_of(client, "/search/?q=drain").text
+    assert "Lost facts that" not in page_of(signed_in(other_team()), "/search/?q=port").text

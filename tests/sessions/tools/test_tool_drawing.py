@@ -31,6 +31,8 @@ def test_nodes_stand_by_level_with_uses_and_cost() -> None:
         assert found.nodes[edge.start].level <= found.nodes[edge.end].level
     for node in found.nodes:
         into = [edge for edge in found.edges if edge.end == node.index]
+        strongest = sorted(into, key=lambda edge: -edge.count)[:1]
+        assert sum(edge.strong for edge in into) == len(strongest)
         assert len({edge.y for edge in into}) == len(into), "no number over another"
         most = [max(edge.count for edge in into)] if into else []
         assert [edge.count for edge in into if edge.most] == most

@@ -57,7 +57,12 @@ AT_LARGE = {route for route in PAGES if "<" not in route} - IN_BODY | {
     "api/v1/notifications/rules",
     "api/v1/erasures",
     "api/v1/retention",
+    "api/v1/archiving",
     "api/v1/holds",
+    "api/v1/masking",
+    "api/v1/masking-rules",
+    "api/v1/masking/samples",
+    "api/v1/masking/dry-runs",
 }
 """These name nothing, and show everybody their own."""
 
@@ -91,6 +96,7 @@ NEEDS: dict[tuple[str, str], Right | None] = {
     ("DELETE", f"{SESSION}/pins/<seq>"): "write",
     ("POST", f"{SESSION}/notes"): "write",
     ("DELETE", f"{SESSION}/notes/<note_id>"): "write",
+    ("POST", f"{SESSION}/reveal"): "reveal",
     ("POST", f"{SESSION}/step-notes"): "review",
     ("DELETE", f"{SESSION}/step-notes/<step_note_id>"): "members",
     ("POST", f"{SESSION}/shares"): "write",
@@ -119,11 +125,26 @@ NEEDS: dict[tuple[str, str], Right | None] = {
     ("POST", "api/v1/erasures"): "erase",
     **{
         ("GET", f"api/v1/{route}"): "erase"
-        for route in ("erasures", "erasures/<uuidstr:erasure_id>", "retention", "holds")
+        for route in (
+            "erasures",
+            "erasures/<uuidstr:erasure_id>",
+            "retention",
+            "archiving",
+            "holds",
+            "masking",
+            "masking/dry-runs",
+        )
     },
     ("POST", "api/v1/erasures/<uuidstr:erasure_id>/verify"): "erase",
     ("PUT", "api/v1/retention"): "erase",
+    ("PUT", "api/v1/archiving"): "erase",
     ("POST", "api/v1/holds"): "erase",
+    ("PUT", "api/v1/masking"): "erase",
+    ("POST", "api/v1/masking-rules"): "erase",
+    ("POST", "api/v1/masking/samples"): "erase",
+    ("POST", "api/v1/masking/dry-runs"): "erase",
+    ("PUT", "api/v1/masking-rules/<uuidstr:masking_rule_id>"): "erase",
+    ("DELETE", "api/v1/masking-rules/<uuidstr:masking_rule_id>"): "erase",
     ("POST", "api/v1/holds/<uuidstr:hold_id>/release"): "erase",
     ("POST", "api/v1/simulations"): "write",
     ("POST", "api/v1/tunings"): "write",
@@ -159,8 +180,14 @@ BODIES: dict[str, Any] = {
     "reviews": {"session": "run", "run": "managed", "revision": 1},
     "erasures": {"kind": "session", "value": "run"},
     "retention": {"content_days": 30, "session_days": None},
+    "archiving": {"days": 30},
     "holds": {"kind": "session", "value": "run", "reason": "a lawsuit"},
     "release": {"reason": "settled"},
+    "reveal": {"i": 0, "sha": "0" * 64},
+    "masking": {"incoming": True},
+    "masking-rules": {"name": "PORT", "kind": "words", "text": "port"},
+    "samples": {"name": "PORT", "kind": "words", "text": "port", "sample": "a port"},
+    "<uuidstr:masking_rule_id>": {"name": "HARBOR", "kind": "words", "text": "harbor"},
     "simulations": {
         "policy": "offload-first",
         "sessions": {"by": "query"},

@@ -125,3 +125,11 @@ def test_what_is_left_of_a_month():
     begun, left = month_of(NOW)
     assert written(begun) == "2026-11-01T00:00Z"
     assert left == pytest.approx(30 - (17 + 10.5 / 24))
+
+
+def test_all_ends_with_the_last_session():
+    everything = asked_for({"range": "all"}, NOW, ms("2020-11-10 09:00"), ms("2020-11-20 09:00"))
+    assert (written(everything.since), written(everything.until)) == (
+        "2020-11-10T00:00Z",
+        "2020-11-21T00:00Z",
+    )

@@ -29,8 +29,8 @@ ASKED = [address for address in PRIVATE if address.needs is not OWN]
 def test_the_roles_are_as_the_specification_has_them():
     assert {role: set(rights) for role, rights in ROLE_MAY.items()} == {
         "owner": set(RIGHTS),
-        "editor": set(RIGHTS) - {"members", "erase"},
-        "reviewer": {"read", "review"},
+        "editor": set(RIGHTS) - {"members", "erase", "reveal"},
+        "reviewer": {"read", "review", "reveal"},
         "viewer": {"read"},
     }
 

@@ -142,9 +142,9 @@ def test_the_demo_is_prepared_before_and_measured_after(monkeypatch: pytest.Monk
     ):
         real = import_string(work)
 
-        def noted(given: Any, real: Any = real) -> Any:
+        def noted(*given: Any, real: Any = real, **named: Any) -> Any:
             seen.append(connection.in_atomic_block)
-            return real(given)
+            return real(*given, **named)
 
         monkeypatch.setattr(work, noted)
     assert load_demo(local_team(), count, 1_795_000_000_000)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sessions.figures import UNKNOWN, finely, percent
+from sessions.figures import UNKNOWN, change, finely, percent
 
 
 @pytest.mark.parametrize(
@@ -18,3 +18,15 @@ from sessions.figures import UNKNOWN, finely, percent
 )  # fmt: skip
 def test_all_of_it_alone_is_100_percent_and_none_of_it_alone_0(share, coarse, fine):
     assert (percent(share), finely(share)) == (coarse, fine)
+
+
+@pytest.mark.parametrize(
+    ("share", "said"),
+    [
+        (None, "–"), (0, "0 %"), (0.0004, "0 %"), (-0.049, "−4.9 %"), (0.21, "+21 %"),
+        (8.9, "+890 %"), (9, "×10"), (20.62, "×22"), (400.9, "×402"), (40_089, "×40,090"),
+        (-0.99, "−99 %"), (-1, "−100 %"),
+    ],
+)  # fmt: skip
+def test_from_tenfold_on_a_change_is_a_factor(share, said):
+    assert change(share) == said

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from copy import deepcopy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from uuid import UUID, uuid4
@@ -20,6 +21,7 @@ from django.utils import timezone
 
 from compaction.policies.policy import to_dict
 from compaction.policies.presets import PRESETS
+from compaction.redaction.team_rules import TeamRule
 from sessions.actions.accounts import audit
 from sessions.actions.accounts.audit import COMMAND
 from sessions.actions.accounts.invitations import invite
@@ -33,6 +35,7 @@ from sessions.actions.lab import simulations, tunings
 from sessions.actions.live.handing_out import next_call
 from sessions.actions.live.live_sessions import put_session, session_fields
 from sessions.actions.live.requests import pins
+from sessions.actions.masking import rules
 from sessions.actions.memory import boards, shares
 from sessions.actions.notifications import channels
 from sessions.actions.policies import bounds, rollouts
@@ -162,7 +165,7 @@ def notifying(program: Program) -> dict[str, Any]:
 
 
 def erasing(program: Program) -> dict[str, Any]:
-    """A finished erasure, and a hold that is in the way of none."""
+    """A finished erasure, a hold that is in the way of none, and a masking rule."""
     actor = audit.COMMAND
     gone, _ = put_session(program.team, "gone", session_fields({}))
     rule = ErasureRule(Erasure.Kind.SESSION, "gone")
@@ -173,7 +176,8 @@ def erasing(program: Program) -> dict[str, Any]:
         finished=timezone.now(),
     )
     hold = holds.hold(program.team, Hold.Kind.TASK, "another", actor, "a lawsuit")
-    return {"erasure_id": made.pk, "hold_id": hold.pk}
+    mask = rules.add(program.team, TeamRule("CUSTOMER", "words", "Mara", "[CUSTOMER]"), actor)
+    return {"erasure_id": made.pk, "hold_id": hold.pk, "masking_rule_id": mask.pk}
 
 
 def missing_like(world: dict[str, Any]) -> dict[str, Any]:
@@ -194,9 +198,11 @@ def browser_of(team: Any, role: str = "owner") -> Client:
 
 
 def by_browser(client: Client, address: Address, ids: dict[str, Any]) -> HttpResponse:
-    """As a page would ask."""
-    body = json.dumps(address.body)
-    return client.generic(address.method, address.at(ids), body, "application/json")
+    """As a page would ask; who is signed in stays so."""
+    body, cookies = json.dumps(address.body), deepcopy(client.cookies)
+    answer = client.generic(address.method, address.at(ids), body, "application/json")
+    client.cookies = cookies  # signing out would end the walk
+    return answer
 
 
 def by_program(one: Program, address: Address, ids: dict[str, Any], **headers: str) -> HttpResponse:

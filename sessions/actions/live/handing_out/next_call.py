@@ -23,7 +23,7 @@ from sessions.actions.live.managed import Plan, catch_up
 from sessions.actions.live.requests.pausing import refused_call
 from sessions.actions.memory.received import ending_with
 from sessions.actions.tools.graphs import caught_up
-from sessions.models import ManagedContext, Run, Session
+from sessions.models import ManagedContext, Revision, Run, Session
 from sessions.models.record.values import wire_blocks
 from sessions.models.tools.tool_use import LIKELY, newest_steps
 from sessions.models.tools.tooling import (
@@ -32,6 +32,7 @@ from sessions.models.tools.tooling import (
     tooling_at,
     tooling_then,
 )
+from sessions.models.web.statements import Statement, given_int, given_uuid
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,8 +150,16 @@ def _is_edited(plan: Plan) -> bool:
     compacted its history."""
     if not plan.revision:
         return False
-    made = plan.run.revisions.filter(number__lte=plan.revision)
-    return made.exclude(trigger__in=("rewind", *OWN_COMPACTIONS)).exists()
+    return bool(_EDITS.rows(run=plan.run.pk, number=plan.revision))
+
+
+_EDITS = Statement(
+    lambda: (
+        Revision.objects.filter(run_id=given_uuid("run"), number__lte=given_int("number"))
+        .exclude(trigger__in=("rewind", *OWN_COMPACTIONS))
+        .values_list("number")[:1]
+    )
+)
 
 
 def with_read_back(

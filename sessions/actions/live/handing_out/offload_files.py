@@ -22,6 +22,7 @@ from compaction.render.paths import (
 from sessions.actions.live.handing_out.read_back import NothingThere, original_of, pieces
 from sessions.actions.live.managed import Plan
 from sessions.models import Session
+from sessions.models.masking.masking import rules_of
 from sessions.models.record.blobs import DamagedBlob
 from sessions.models.record.values import CHUNK, MissingBlob, contents
 
@@ -131,7 +132,7 @@ def file_of(session: Session, name: str) -> bytes:
             place: f"[image {one}]" for (place, _, _), one in zip(images, names[1:], strict=True)
         }
         text = "\n".join(shown.get(at) or wire.text_of(part) for at, part in enumerate(parts))
-        text = redact(text).text if ref.startswith("share:") else text
+        text = redact(text, rules_of(session.team_id)).text if ref.startswith("share:") else text
     return str(sendable(text)).encode()
 
 

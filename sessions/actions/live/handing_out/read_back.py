@@ -15,6 +15,7 @@ from compaction.render.content import media, sendable, text_part
 from sessions.actions.memory import received, shares
 from sessions.actions.web.apart import call_apart
 from sessions.models import Block, Edit, Entry, Replacement, Run, Session
+from sessions.models.masking.masking import rules_of
 from sessions.models.record.values import block_id, contents
 
 APART, SECONDS = 100_000, 10.0
@@ -128,7 +129,7 @@ def _of_share(session: Session, number: int, ref: str | None) -> _Found:
     theirs = row.session
     block = _block(theirs, int(found[1]), int(found[2]), found[3] or "")
     text, pieces = _of_blocks(theirs, [block])
-    return redact(text).text, pieces
+    return redact(text, rules_of(session.team_id)).text, pieces
 
 
 def _block(session: Session, seq: int, index: int, check: str) -> Block:

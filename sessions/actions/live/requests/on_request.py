@@ -15,7 +15,9 @@ from sessions.actions.live import artefacts, tend
 from sessions.actions.live.advance import advance_to, store
 from sessions.actions.live.arrivals import Facts
 from sessions.actions.live.folds import Fold, serving, with_fold
+from sessions.actions.masking.incoming import incoming
 from sessions.models import Blob, Job, Revision, Session
+from sessions.models.record.blobs import keep
 from sessions.models.record.values import contents
 
 __all__ = ["CannotCompact", "CannotUndo", "compact", "request_compaction", "undo_revision"]
@@ -44,9 +46,11 @@ def request_compaction(
     sha = ""
     with transaction.atomic():
         if instructions:
+            if masks := incoming(session.team_id):
+                instructions = masks.now.value(instructions)
             # Store the instructions as a blob, because a job's payload contains only ids.
             blob = Blob.of(session.team_id, instructions.encode("utf-8", "surrogatepass"))
-            Blob.objects.bulk_create([blob], ignore_conflicts=True)
+            keep(blob.team_id, [blob])
             sha = blob.sha
         payload = {"session": str(session.pk), "instructions": sha, "done": done}
         key = f"compact:{session.pk}:{sha[:16]}{':done' if done else ''}"

@@ -139,7 +139,7 @@ def test_what_fails_on_our_side_tells_nothing(
     monkeypatch.setattr(sessions_api, "describe_session", broken)
     answer = talked.ask("GET", "/sessions/run")
     assert "secret" not in str(assert_problem(answer, 500))
-    from contextlab.logs import OneLine
+    from contextlab.operations.logs import OneLine
 
     lines = "\n".join(map(OneLine().format, caplog.records))
     assert "RuntimeError" in lines

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
 
@@ -12,7 +12,9 @@ from django.db.models import QuerySet
 from compaction.context.wire import ABOUT_CHARS
 from compaction.redaction.redact import Masker
 from compaction.redaction.together import Masks, masked_in_order
-from sessions.actions.record.exported import BY_NAME, TABLES, Line, Table, own, value_of
+from compaction.redaction.values import masked_block, masked_value
+from sessions.actions.imports.exported import BY_NAME, TABLES, Line, Table, own, value_of
+from sessions.actions.masking.incoming import RuleSet
 from sessions.importers.exported import VERSION
 from sessions.models import PolicyVersion, Review, Revision, Run, Session
 from sessions.models.record.values import contents
@@ -22,19 +24,45 @@ AT_ONCE = 200
 
 CUT = ("preview", "title", "reason")
 """Columns with the beginning of a longer text: half a secret at its end is not recognized."""
+FORM = frozenset(
+    {
+        *(
+            "type",
+            "kind",
+            "role",
+            "origin",
+            "digest",
+            "sha",
+            "call",
+            "tool_call",
+            "tool",
+            "key",
+            "id",
+        ),
+        *(
+            "strategy",
+            "trigger",
+            "token_basis",
+            "source",
+            "external_id",
+            "parent_external_id",
+            "model",
+        ),
+        *("parent_call", "format", "policy_from", "outcome", "context", "file_action", "verdict"),
+        *("stop_reason", "iterations", "usage_raw", "overrides", "fold", "document", "habits"),
+        *("scores", "summarizer", "settings", "client"),
+    }
+)
+"""Columns that programs read: the team's rules leave them."""
 _CUT_WORD = re.compile(r"""(?<![^\s"'`\\])[^\s"'`\\]*…[^\s"'`\\/]*""")
-_NAMES = ("name", "key", "header")
-"""Fields that say what `value` beside them is, as in lists of headers."""
-_TYPES_OF_MEDIA = ("media_type", "mediaType", "mime_type", "mimeType", "mime")
-_MEDIA = r"(?:(?:image|audio|video)/[\w.+-]{1,60}|application/pdf)"
-_BASE64 = r"[A-Za-z0-9+/\r\n]*(?:={1,2}\s*)?"
-_BINARY = re.compile(_BASE64)
-_DATA_URL = re.compile(f"data:{_MEDIA};base64,{_BASE64}")
-_MEDIA_TYPE = re.compile(_MEDIA)
 
 
 def export(
-    session: Session, masker: Masker | None, *, pending_reviews: bool = True
+    session: Session,
+    masker: Masker | None,
+    *,
+    pending_reviews: bool = True,
+    sub_agents: bool = True,
 ) -> Iterator[Line]:
     """Return a line for the file, for each policy that the sessions refer to, and for each row of
     the session and of its sub-agents (`exported.TABLES`).
@@ -43,13 +71,13 @@ def export(
     counts the findings. `pending_reviews`: also of compactions that others still review. Raises
     MissingBlob, DamagedBlob.
     """
-    lines = _lines(session, sealed=masker is None, pending_reviews=pending_reviews)
-    return lines if masker is None else masked_in_order(masker, lines, _masked_line)
+    family = list(_family(session)) if sub_agents else [session]
+    lines = _lines(family, sealed=masker is None, pending_reviews=pending_reviews)
+    return lines if masker is None else masked_in_order(masker, lines, masked_line)
 
 
-def _lines(session: Session, *, sealed: bool, pending_reviews: bool) -> Iterator[Line]:
+def _lines(family: list[Session], *, sealed: bool, pending_reviews: bool) -> Iterator[Line]:
     yield {"is": "export", "version": VERSION, "masked": not sealed}
-    family = list(_family(session))
     numbers: dict[tuple[type, Any], int] = {}
     for number, version in enumerate(_policies(family), 1):
         numbers[PolicyVersion, version.pk] = number
@@ -114,55 +142,34 @@ def _rows(
             yield {"is": table.name, "id": number, **line}
 
 
-def _masked_line(masker: Masks, line: Line) -> Line:
+def masked_line(masker: Masks, line: Line) -> Line:
+    """A line of an export with its texts masked, not what programs read."""
+
     def column(name: str, value: Any) -> Any:
         # Numbers of columns are figures, and `is` says which row it is.
         if name == "is" or isinstance(value, int):
             return value
-        return masked_value(masker, _without_cut_word(line, name) if name in CUT else value)
+        if name == "sha_content" and isinstance(value, dict):
+            return masked_block(masker, value)
+        text = _without_cut_word(line, name) if name in CUT else value
+        return masked_value(masker, text, is_form=name in FORM)
 
     return {name: column(name, value) for name, value in line.items()}
 
 
-def masked_value(masker: Masks, value: Any, name: str = "") -> Any:
-    """A JSON value with secrets masked, also those that are secrets because of a `name`.
-
-    Binary data of images and other media stays: its base64 looks like a long random token.
-    """
-    if isinstance(value, str):
-        if _DATA_URL.fullmatch(value):
-            return value
-        return _masked_text(masker, name, value) if name else masker.mask(value)
-    if isinstance(value, list):
-        made = [masked_value(masker, item, name) for item in value]
-        if len(value) == 2 and all(isinstance(one, str) for one in value):  # as of headers
-            made[1] = _masked_text(masker, value[0], made[1])
-        return made
-    if isinstance(value, dict):
-        beside = ""
-        if "value" in value:
-            beside = next((one for n in _NAMES if isinstance(one := value.get(n), str)), "value")
-        return {
-            masker.mask(key): item
-            if _is_binary(value, key)
-            else masked_value(masker, item, beside if key == "value" else key)
-            for key, item in value.items()
-        }
-    if type(value) is int and (masked := masked_value(masker, str(value), name)) != str(value):
-        return masked
-    return value
-
-
-def _is_binary(given: dict[str, Any], key: str) -> bool:
-    """Whether a field of a media block, or of its source, has the media in base64."""
-    if key == "result":
-        is_media = given.get("type") == "image_generation_call"
-    else:
-        types = (given.get(name) for name in _TYPES_OF_MEDIA)
-        is_media = key == "data" and any(
-            isinstance(one, str) and _MEDIA_TYPE.fullmatch(one) for one in types
-        )
-    return is_media and isinstance(given[key], str) and bool(_BINARY.fullmatch(given[key]))
+def mask_lines(tables: Iterable[list[tuple[int, Line]]], masks: RuleSet) -> dict[str, int]:
+    """Mask the lines of a session, with their numbers, as what comes in; return how many places
+    were, by rule."""
+    if masks.rules is None:
+        return {}
+    masker = masks.masker()
+    for lines in tables:
+        for place, (number, line) in enumerate(lines):
+            made = masked_line(masker, line)
+            if made.get("sha_content") != line.get("sha_content"):
+                made["sha"] = None
+            lines[place] = (number, made)
+    return masker.masked
 
 
 def _without_cut_word(line: Line, name: str) -> Any:
@@ -181,12 +188,3 @@ def without_cut_word(text: str, longest: int | None = None) -> str:
     if len(text) < ABOUT_CHARS:
         return text
     return _CUT_WORD.sub("…", f"{text}…" if len(text) == longest else text)[:longest]
-
-
-def _masked_text(masker: Masks, name: str, value: str) -> str:
-    """A value that may be a secret only because of its name, as in `{"password": "…"}`."""
-    before = f'"{name}": "'
-    masked = masker.mask(f'{before}{value}"')
-    if not masked.startswith(before):  # the name was masked, too
-        return masker.mask(value)
-    return masked[len(before) :].removesuffix('"')

@@ -13,9 +13,11 @@ from django.utils.crypto import get_random_string
 
 from compaction.context.session import MOST_MICROUSD, MOST_TOKENS, Usage
 from compaction.policies.policy import InvalidPolicy, from_dict
+from sessions.actions.imports.export import mask_lines
+from sessions.actions.imports.exported import BY_NAME, TABLES, Line, Table, read_value
+from sessions.actions.masking.incoming import count_masked, incoming
 from sessions.actions.policies.policies import imported_version
 from sessions.actions.record.checks import RULES
-from sessions.actions.record.exported import BY_NAME, TABLES, Line, Table, read_value
 from sessions.importers.decoded import NotALog, clean
 from sessions.importers.kept_folds import fits
 from sessions.models import (
@@ -31,7 +33,7 @@ from sessions.models import (
     StepNote,
     Team,
 )
-from sessions.models.record.blobs import sha256
+from sessions.models.record.blobs import keep, sha256
 
 BATCH = 400
 """Rows per statement."""
@@ -117,8 +119,11 @@ class _Restoring:
             self.done.sessions = [one for one in known if one is not None]
             return self.done
         prefix = COPY if any(self._taken(file) for file in files) else ""
+        masks = incoming(self.team.pk)
         for file in files:
+            counts = mask_lines(file.values(), masks.now) if masks is not None else {}
             self._session(file, prefix)
+            count_masked(self.done.sessions[-1], counts)
         for rule, query in RULES.items():
             if query([one.pk for one in self.done.sessions]).exists():
                 raise NotALog(f"In the export it does not hold that {rule}. Export it again.")
@@ -162,14 +167,14 @@ class _Restoring:
                 self._row(table, line, number, rows) for number, line in file[table.name]
             ]
             for row, (number, line) in zip(made, file[table.name], strict=True):
-                blobs |= _contents(table, row, line, number, self.team)
+                blobs |= contents_of(table, row, line, number, self.team)
             if table.model is Session:
                 self._place(made[0], prefix)
-            _insert([row for row in made if row is not None])
+            insert([row for row in made if row is not None])
             for row, (_, line) in zip(made, file[table.name], strict=True):
                 if row is not None:
                     rows[table.model, line["id"]] = row.pk
-        Blob.objects.bulk_create(blobs.values(), batch_size=BATCH, ignore_conflicts=True)
+        keep(self.team.pk, blobs.values())
         self.rows |= {key: pk for key, pk in rows.items() if key[0] is Session}
 
     def _place(self, session: Session, prefix: str) -> None:
@@ -266,7 +271,7 @@ def _rename_contexts(file: dict[str, Numbered]) -> None:
             line["context"] = renamed
 
 
-def _contents(
+def contents_of(
     table: Table, row: Any, line: Line, number: int, team: Team
 ) -> Iterator[tuple[str, Blob]]:
     """Set the columns of bytes, and yield the blobs that they name. Raises NotALog."""
@@ -297,7 +302,8 @@ def _is_block(value: Any) -> bool:
     )
 
 
-def _insert(rows: list[Any]) -> None:
+def insert(rows: list[Any]) -> None:
+    """Store rows of one model with the times that they have."""
     if not rows:
         return
     model = type(rows[0])

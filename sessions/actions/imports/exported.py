@@ -29,22 +29,28 @@ from compaction.context import wire
 from sessions.importers.decoded import clean
 from sessions.models import (
     Block,
+    Board,
+    Budget,
     Edit,
     Entry,
     FactLedger,
     ManagedContext,
     Message,
     ModelCall,
+    NotificationChannel,
     Pin,
+    Policy,
     PolicyVersion,
     Replacement,
     Retry,
     Review,
     ReviewItem,
     Revision,
+    Rollout,
     Run,
     SentRecitation,
     Session,
+    Share,
     StepNote,
     ToolGraph,
 )
@@ -67,7 +73,7 @@ class Content:
 
 
 _BLOCK = Content(wire.decode, wire.encode)
-_TEXT = Content(bytes.decode, lambda text: str(text).encode())
+TEXT = Content(bytes.decode, lambda text: str(text).encode())
 _PACKED = Content(
     lambda data: zlib.decompress(data).decode(),
     lambda text: zlib.compress(str(text).encode()),
@@ -94,7 +100,7 @@ class Table:
             for one in self.model._meta.concrete_fields
             if one.name not in self.left_out
             and one.name not in dict(self.contents)
-            and not (one.primary_key and self.model is not ManagedContext)
+            and (not one.primary_key or self.model is ManagedContext or one.is_relation)
             and (not isinstance(one, ForeignKey) or one.related_model in REFERRED)
         ]
 
@@ -110,7 +116,7 @@ TABLES = (
         "pk",
         _out(
             "team demo rollout paused sparkline measured version "
-            "tallied_version tallied_compacted tally_day indexed_blocks"
+            "tallied_version tallied_compacted tally_day indexed_blocks archived unpacked"
         ),
     ),
     Table("message", Message, "session"),
@@ -137,7 +143,7 @@ TABLES = (
         "context",
         ManagedContext,
         "run__session",
-        contents=(("knowledge", _TEXT),),
+        contents=(("knowledge", TEXT),),
         order=("created", "pk"),
     ),
     Table("recitation", SentRecitation, "run__session", contents=(("data", _PACKED),)),
@@ -153,11 +159,14 @@ TABLES = (
     Table("step_note", StepNote, "session"),
 )
 """In the order of the file: a row comes after those it refers to. Rows of simulated runs, which a
-policy makes again, and of boards and budgets, which belong to teams, are not exported."""
+policy makes again, are not exported; those of a team are in `actions/imports/team_tables.py`."""
 
 BY_NAME = {table.name: table for table in TABLES}
 
-REFERRED = frozenset({PolicyVersion, *(table.model for table in TABLES)})
+REFERRED = frozenset(
+    {Policy, PolicyVersion, Rollout, Board, Share, Budget, NotificationChannel}
+    | {table.model for table in TABLES}
+)
 """Models to whose rows a line may refer."""
 
 
