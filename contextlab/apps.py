@@ -9,7 +9,8 @@ class ContextlabConfig(AppConfig):
     verbose_name = "ContextLab"
 
     def ready(self) -> None:
-        from contextlab import database, followers
+        from contextlab import database
+        from contextlab.live import followers
 
         followers.connect()
         database.hold_connections()

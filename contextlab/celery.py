@@ -5,11 +5,14 @@ nothing for beat to do.
 """
 
 import os
+import sys
+import uuid
 from typing import Any
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "contextlab.settings")
 
 from celery import Celery
+from celery.exceptions import WorkerShutdown
 from celery.signals import (
     import_modules,
     task_postrun,
@@ -19,18 +22,27 @@ from celery.signals import (
     worker_shutting_down,
 )
 from django.conf import settings
+from django.core.management import CommandError
 from django.db import close_old_connections
 from kombu import Queue
 
 # Celery's Django fix-up adds the current directory to the path, where a user's folder called
 # "sessions" would shadow our package. The parts we need are below.
 app = Celery("contextlab", fixups=[])
+app.ended_with = 0  # the exit code of `contextlab worker`: Celery keeps its own
 app.config_from_object("django.conf:settings", namespace="CELERY")
-app.conf.include = ["sessions.tasks"]
 app.conf.task_queues = [Queue(name) for name in settings.JOB_QUEUES]
 # The current application is per thread: otherwise tasks sent from view threads would use an
 # application without broker.
 app.set_default()
+
+
+@app.task(name="sessions.run_job", ignore_result=True)
+def run_job(job_id: str) -> None:
+    """Supervise a job."""
+    from sessions import tasks  # Django must be set up first
+
+    tasks.supervise(uuid.UUID(job_id))
 
 
 @import_modules.connect
@@ -44,15 +56,23 @@ def _set_up(**_: Any) -> None:
 def _begin(**_: Any) -> None:
     from contextlab import __version__, watch
     from contextlab.processes.supervisor import Sweeper
+    from sessions import tasks
     from sessions.actions.operations.seen import Heartbeat
     from sessions.models import SeenProcess
 
-    # First: Celery logs what a receiver of its signals raises, and goes on.
     app.sweeper = Sweeper(Heartbeat(SeenProcess.Kind.WORKER, __version__))
     app.sweeper.start()
-    watch.start("contextlab-worker")
-    if settings.WORKER_METRICS:
-        watch.listen(settings.WORKER_METRICS)
+    try:
+        watch.start("contextlab-worker")
+        if settings.WORKER_METRICS:
+            watch.listen(settings.WORKER_METRICS)
+    except CommandError as error:
+        # Celery logs other errors of its signals' receivers, and goes on.
+        tasks.leaving.set()
+        app.sweeper.stop()
+        sys.stderr.write(f"{error}\n")
+        app.ended_with = error.returncode
+        raise WorkerShutdown(error.returncode) from None
 
 
 @worker_shutting_down.connect

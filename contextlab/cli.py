@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from contextlab import __version__
-from contextlab.permissions import keep_private
+from contextlab.operations.permissions import keep_private
 from contextlab.terminal import VisibleOutput, visible
 
 if TYPE_CHECKING:  # Django takes a while to import, and `--help` does not need it
@@ -34,7 +34,9 @@ COMMANDS = {
     "export": ("sessions.management.commands.export", "write a session to a file"),
     "erase": ("sessions.management.commands.erase", "erase data for good, with a receipt"),
     "retention": ("sessions.management.commands.retention", "for how long a team keeps data"),
+    "archive": ("sessions.management.commands.archive", "pack cold sessions"),
     "hold": ("sessions.management.commands.hold", "keep data from being erased"),
+    "masking": ("sessions.management.commands.masking", "rules by which a team masks content"),
     "login": ("sessions.management.commands.login", "print an address that signs you in once"),
     "reset": ("sessions.management.commands.reset", "print a link to set a new password"),
     "token": ("sessions.management.commands.token", "create and revoke API keys"),
@@ -46,6 +48,7 @@ COMMANDS = {
     "backup": ("contextlab.management.commands.backup", "back up the data while in use"),
     "restore": ("contextlab.management.commands.restore", "restore a backup"),
     "new": ("contextlab.management.commands.new", "create a strategy, importer or page"),
+    "blobs": ("sessions.management.commands.blobs", "show where content is, and move it"),
     "verify": ("sessions.management.commands.verify", "check all stored data, or logs"),
     "worker": ("contextlab.management.commands.worker", "run jobs, with Redis"),
     "migrate": ("contextlab.management.commands.migrate", "migrate the database"),
@@ -59,7 +62,7 @@ OF_DJANGO = {
 READ_TABLES = {
     "import", "demo", "worker", "show", "why", "compare", "tail", "export", "token", "login",
     "invite", "reset", "simulate", "probe", "verify", "audit", "erase",
-    "retention", "hold", "status", "quota",
+    "retention", "archive", "hold", "masking", "status", "quota", "blobs",
 }  # fmt: skip
 """Commands that need up-to-date tables: `serve` migrates itself, the others need none."""
 

@@ -16,11 +16,13 @@ _POOL_SECONDS = 10
 
 
 def database(folder: Path) -> dict[str, Any]:
-    """Django's settings for DATABASE_URL; without it, for SQLite in a folder."""
+    """Django's settings for DATABASE_URL; without it, for SQLite in a folder. Raises ValueError."""
     url = os.environ.get("DATABASE_URL") or f"sqlite:///{folder / 'contextlab.sqlite3'}"
     made: dict[str, Any] = {**dj_database_url.parse(url), "CONN_MAX_AGE": 0}
     if made["ENGINE"].endswith("sqlite3"):
         return made | _SQLITE
+    if made["ENGINE"].endswith("postgresql"):
+        env.needs("DATABASE_URL with PostgreSQL", "postgres", "psycopg")
     made["CONN_HEALTH_CHECKS"] = True
     # Without a pool each of up to 64 threads that answer requests has a connection.
     if most := int(env.number("DATABASE_POOL", 0)):

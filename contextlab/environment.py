@@ -2,6 +2,7 @@
 
 import os
 import secrets
+from importlib.util import find_spec
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
 
@@ -47,6 +48,13 @@ def networks(name: str) -> list[IPv4Network | IPv6Network]:
         return [ip_network(word) for word in words(name)]
     except ValueError as error:
         raise ValueError(f"CONTEXTLAB_{name} must list networks: {error}") from None
+
+
+def needs(setting: str, extra: str, *modules: str) -> None:
+    """Check that the modules of an extra are installed. Raises ValueError with the command that
+    installs them."""
+    if any(find_spec(module) is None for module in modules):
+        raise ValueError(f"{setting} needs the extra {extra!r}: pip install 'contextlab[{extra}]'")
 
 
 def is_loopback(host: str) -> bool:

@@ -7,12 +7,14 @@ import os
 import sys
 from typing import Any
 
-from contextlab import account_settings, log_settings
 from contextlab import environment as env
-from contextlab.account_settings import *  # noqa: F403
+from contextlab.accounts import account_settings
+from contextlab.accounts.account_settings import *  # noqa: F403
+from contextlab.accounts.sign_on_settings import sign_on
 from contextlab.database_settings import database
-from contextlab.exposure import how_public
-from contextlab.sign_on_settings import sign_on
+from contextlab.object_settings import storages
+from contextlab.operations import log_settings
+from contextlab.operations.exposure import how_public
 
 BASE_DIR = env.ROOT
 DATA_DIR = env.data_dir()
@@ -23,6 +25,8 @@ os.environ.setdefault("TIKTOKEN_CACHE_DIR", str(DATA_DIR / "tiktoken"))
 HOST = env.text("HOST", "127.0.0.1")
 PORT = env.port()
 REDIS_URL = os.environ.get("REDIS_URL", "")
+if REDIS_URL:
+    env.needs("REDIS_URL", "redis", "celery", "channels_redis")
 
 # --- access ----------------------------------------------------------------------------------
 DEBUG = env.flag("DEBUG")
@@ -123,13 +127,15 @@ MIDDLEWARE = [
     "sessions.views.web.browsers.Messages",
     "sessions.views.accounts.door.SignedIn",
     "sessions.views.accounts.preferences.Preferred",
+    "sessions.views.accounts.visiting.Visiting",
+    "sessions.views.masking.shown_masked.ShownMasked",
     "allauth.account.middleware.AccountMiddleware",
 ]
 # --- sign-in ----------------------------------------------------------------------------------
 SIGN_ON = sign_on()
 if SIGN_ON:
     INSTALLED_APPS += account_settings.WITH_PROVIDER
-    SOCIALACCOUNT_ADAPTER = "contextlab.single_sign_on.Adapter"
+    SOCIALACCOUNT_ADAPTER = "contextlab.accounts.single_sign_on.Adapter"
     SOCIALACCOUNT_PROVIDERS = SIGN_ON.providers
     SOCIALACCOUNT_LOGIN_ON_GET = True  # form-action would refuse to lead to the provider
 # Keys of a person with access by single sign-on lapse so long after the last sign-in; 0: never.
@@ -178,9 +184,15 @@ DJANGO_VITE = {
 # --- the database -----------------------------------------------------------------------------
 DATABASES = {"default": database(DATA_DIR)}
 
+# --- object storage ---------------------------------------------------------------------------
+BLOBS = env.text("BLOBS")  # s3://bucket/prefix; without it content is in the database
+BLOBS_CACHE_BYTES = int(env.number("BLOBS_CACHE_MB", 1024) * 1024 * 1024)  # copies on this disk
+STORAGES = storages(BLOBS)
+
 # --- jobs and live pages ----------------------------------------------------------------------
 # Kind of job -> the function in sessions/actions that does it, in a process of its own.
 JOB_KINDS: dict[str, str] = {
+    "archive": "sessions.actions.erasure.archiving.archive_job",
     "assess": "sessions.actions.assessments.assess.assess",
     "compact": "sessions.actions.live.requests.on_request.compact",
     "demo": "sessions.actions.demo.demo.demo_job",
@@ -188,17 +200,19 @@ JOB_KINDS: dict[str, str] = {
     "erase": "sessions.actions.erasure.erase.erase_job",
     "import": "sessions.actions.imports.uploads.run",
     "index": "sessions.actions.search.indexing.index",
+    "masking": "sessions.actions.masking.dry_runs.dry_run",
     "notify": "sessions.actions.notifications.delivery.notify",
     "share": "sessions.actions.memory.shares.bring",
     "simulate": "sessions.actions.lab.simulate.simulate_job",
     "simulation": "sessions.actions.lab.simulations.simulation_job",
     "tend": "sessions.actions.live.tend.tend",
     "tuning": "sessions.actions.lab.tunings.tuning_job",
+    "unpack": "sessions.actions.archives.unpack.unpack_job",
     "verify": "sessions.actions.record.verify.verify",
 }
 # Celery's queues: what live sessions wait for, and all else. A worker takes both by default.
 JOB_QUEUES = ("live", "batch")
-LIVE_JOBS = {"compact", "index", "notify", "share", "tend"}
+LIVE_JOBS = {"compact", "index", "notify", "share", "tend", "unpack"}
 FORK_SERVER = [sys.executable, "-P", "-m", "contextlab.processes.job"]
 JOB_PROCESS = "contextlab.processes.job.run"
 JOB_SECONDS = env.number("JOB_SECONDS", 900)  # per attempt, then it is killed
@@ -225,7 +239,7 @@ HINTS_WAITING = 1000  # per process; more are lost, and made up for within LIVE_
 CHANNEL_LAYERS: dict[str, dict[str, Any]] = {
     "default": (
         {
-            "BACKEND": "contextlab.channel_layer.PatientLayer",
+            "BACKEND": "contextlab.live.channel_layer.PatientLayer",
             # Pages wait five seconds for messages: the client must not give up earlier.
             "CONFIG": {
                 "hosts": [
@@ -268,6 +282,8 @@ PRICES_FILE = env.text("PRICES")  # TOML or JSON; overrides list prices
 SUMMARIZER = env.text("SUMMARIZER", "extractive")
 if SUMMARIZER not in ("extractive", "anthropic"):
     raise ValueError(f"CONTEXTLAB_SUMMARIZER is extractive or anthropic, not {SUMMARIZER!r}")
+if SUMMARIZER == "anthropic":
+    env.needs("CONTEXTLAB_SUMMARIZER=anthropic", "anthropic", "anthropic")
 SUMMARIZER_MODEL = env.text("SUMMARIZER_MODEL", "claude-haiku-5-5")
 SUMMARIZER_SECONDS = env.number("SUMMARIZER_SECONDS", 90)  # per answer
 
@@ -276,6 +292,8 @@ SUMMARIZER_SECONDS = env.number("SUMMARIZER_SECONDS", 90)  # per answer
 TOPIC_JUDGE = env.text("TOPIC_JUDGE", "embedded")
 if TOPIC_JUDGE not in ("embedded", "anthropic"):
     raise ValueError(f"CONTEXTLAB_TOPIC_JUDGE is embedded or anthropic, not {TOPIC_JUDGE!r}")
+if TOPIC_JUDGE == "anthropic":
+    env.needs("CONTEXTLAB_TOPIC_JUDGE=anthropic", "anthropic", "anthropic")
 
 # --- notifications ----------------------------------------------------------------------------
 # Without a mail server no email is sent, and the page says so.
@@ -301,4 +319,6 @@ METRICS_TOKEN = env.text("METRICS_TOKEN")
 # A worker's address for `/metrics`, host:port; a server has it on its own port.
 WORKER_METRICS = env.text("WORKER_METRICS")
 TRACES = env.flag("TRACES")
+if TRACES:
+    env.needs("CONTEXTLAB_TRACES", "traces", "opentelemetry.sdk", "opentelemetry.exporter")
 LOGGING = log_settings.logging()

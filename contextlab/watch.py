@@ -11,16 +11,10 @@ from sessions import tracing
 
 
 def start(service: str) -> None:
-    """Show the queue among this process's figures, and send its spans if that is wanted.
-
-    Raises CommandError.
-    """
+    """Show the queue among this process's figures, and send its spans if that is wanted."""
     REGISTRY.register(Queue())
     if settings.TRACES:
-        try:
-            tracing.start(service)
-        except ValueError as problem:
-            raise CommandError(f"{problem}.", returncode=2) from None
+        tracing.start(service)
 
 
 def listen(address: str) -> None:

@@ -1,4 +1,5 @@
-"""The file of a backup: a zip of the database, `store`, and of its description, `manifest.json`."""
+"""The file of a backup: a zip of the database, `store`, of the objects that its rows name, below
+`objects/`, and of its description, `manifest.json`."""
 
 from __future__ import annotations
 
@@ -7,20 +8,25 @@ import json
 import os
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import msgspec
 
 FORMAT = 1
-STORE, MANIFEST = "store", "manifest.json"
+WITH_OBJECTS = 2
+"""The format of a backup that has objects: older versions would restore it without them."""
+STORE, MANIFEST, OBJECTS = "store", "manifest.json", "objects/"
 PIECE = 1 << 20
 """Bytes read at once."""
+
+Object = tuple[str, bytes]
+"""Its name and its bytes."""
 
 
 class NotABackup(Exception):
@@ -51,6 +57,10 @@ class Manifest:
     """Size of the store before compression."""
     sha256: str = ""
     """Of the store."""
+    objects: int = 0
+    objects_bytes: int = 0
+    objects_sha256: str = ""
+    """Of the names and SHA-256 of all objects, in the order of the file."""
     format: int = FORMAT
 
 
@@ -109,29 +119,66 @@ def writing(place: Path) -> Iterator[Path]:
                 left.unlink()
 
 
-def write(partial: Path, manifest: Manifest, store: Iterator[bytes]) -> Manifest:
-    """Write a backup; return its manifest, with size and hash."""
+def write(
+    partial: Path, manifest: Manifest, store: Iterator[bytes], objects: Iterable[Object] = ()
+) -> Manifest:
+    """Write a backup; return its manifest, with sizes and hashes."""
     with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         with archive.open(STORE, "w", force_zip64=True) as file:
             hashing = _Hashing(file)
             for piece in store:
                 hashing.write(piece)
         described = {**asdict(manifest), "bytes": hashing.bytes, "sha256": hashing.sha256}
+        held = _Objects()
+        for name, data in objects:
+            held.add(name, data)
+            archive.writestr(f"{OBJECTS}{name}", data, zipfile.ZIP_STORED)  # compressed already
+        described |= held.described()
         # Last: a backup without it is not whole.
         archive.writestr(MANIFEST, json.dumps(described, indent=1))
     return Manifest(**described)
 
 
-@contextmanager
-def opened(place: Path) -> Iterator[tuple[Manifest, Iterator[bytes]]]:
-    """The manifest of a backup and its store, whose hash is checked at its end.
+class _Objects:
+    """Counts and hashes objects."""
 
-    Raises NotABackup, there or here.
-    """
+    def __init__(self) -> None:
+        self._hash = sha256()
+        self.count = self.bytes = 0
+
+    def add(self, name: str, data: bytes) -> None:
+        self._hash.update(f"{name} {sha256(data).hexdigest()}\n".encode())
+        self.count += 1
+        self.bytes += len(data)
+
+    def described(self) -> dict[str, Any]:
+        """The fields of the manifest; none without objects."""
+        if not self.count:
+            return {}
+        return {
+            "objects": self.count,
+            "objects_bytes": self.bytes,
+            "objects_sha256": self._hash.hexdigest(),
+            "format": WITH_OBJECTS,
+        }
+
+
+class Backup(NamedTuple):
+    """An open backup: its manifest, and the pieces of its store and its objects, whose hashes are
+    checked at the end."""
+
+    manifest: Manifest
+    store: Iterator[bytes]
+    objects: Iterator[Object]
+
+
+@contextmanager
+def opened(place: Path) -> Iterator[Backup]:
+    """Open a backup. Raises NotABackup, there or here."""
     try:
         with zipfile.ZipFile(place) as archive, archive.open(STORE) as file:
             manifest = _manifest(archive.read(MANIFEST))
-            yield manifest, _checked(file, manifest)
+            yield Backup(manifest, _checked(file, manifest), _objects(archive, manifest))
     except (zipfile.BadZipFile, zipfile.LargeZipFile, KeyError, EOFError, zlib.error) as error:
         raise NotABackup("It is no backup, or not a whole one.") from error
 
@@ -139,7 +186,7 @@ def opened(place: Path) -> Iterator[tuple[Manifest, Iterator[bytes]]]:
 def _manifest(data: bytes) -> Manifest:
     try:
         said = msgspec.json.decode(data, type=dict[str, Any])
-        if said.get("format") != FORMAT:
+        if said.get("format") not in (FORMAT, WITH_OBJECTS):
             raise NotABackup("It was made by a newer version. Install that version first.")
         return msgspec.convert(said, Manifest)
     except (msgspec.DecodeError, RecursionError) as error:
@@ -154,6 +201,18 @@ def _checked(file: IO[bytes], manifest: Manifest) -> Iterator[bytes]:
         yield piece
     if (size, hashed.hexdigest()) != (manifest.bytes, manifest.sha256):
         raise NotABackup("Its content does not match its hash. Use another backup.")
+
+
+def _objects(archive: zipfile.ZipFile, manifest: Manifest) -> Iterator[Object]:
+    held = _Objects()
+    for entry in archive.infolist():
+        if entry.filename.startswith(OBJECTS):
+            name, data = entry.filename.removeprefix(OBJECTS), archive.read(entry)
+            held.add(name, data)
+            yield name, data
+    said = held.described() or {"objects": 0}
+    if any(getattr(manifest, field) != value for field, value in said.items()):
+        raise NotABackup("Its objects do not match their hash. Use another backup.")
 
 
 def _to_disk(path: Path) -> None:

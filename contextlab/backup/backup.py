@@ -10,7 +10,7 @@ from django.db import connection
 from django.db.migrations.loader import MigrationLoader
 
 from contextlab import __version__
-from contextlab.backup import archive, postgres, sqlite
+from contextlab.backup import archive, objects, postgres, sqlite
 from contextlab.backup.archive import Manifest, NotABackup
 
 KEPT_BEFORE_MIGRATIONS = 3
@@ -26,45 +26,55 @@ def folder() -> Path:
     return Path(settings.DATA_DIR) / "backups"
 
 
-def take(place: Path) -> Manifest:
+def take(place: Path, *, with_objects: bool = True) -> Manifest:
     """Write a backup of the store to a new file, while others use the store.
 
-    Raises BackupUnderway, DumpFailed, OSError.
+    Raises BackupUnderway, DumpFailed, ObjectsMissing, ObjectsAway, OSError.
     """
+    held = objects.BackedUp()
     with archive.writing(place) as partial:
         if connection.vendor == "sqlite":
             copied = partial.with_suffix(".store")
             sqlite.copy(Path(connection.settings_dict["NAME"]), copied)
             described = _described(sqlite.migrations(copied), sqlite.rows(copied))
-            return archive.write(partial, described, sqlite.pieces(copied))
-        with postgres.snapshot() as snapshot:
-            rows, sums = postgres.tables()
-            return archive.write(
-                partial, _described(_applied(), rows, sums), postgres.dump(snapshot)
-            )
+            named = sqlite.objects(copied) if with_objects else []
+            made = archive.write(partial, described, sqlite.pieces(copied), held.of(named))
+        else:
+            with postgres.snapshot() as snapshot:
+                rows, sums = postgres.tables()
+                described = _described(_applied(), rows, sums)
+                named = objects.named() if with_objects else []
+                made = archive.write(partial, described, postgres.dump(snapshot), held.of(named))
+        held.check()
+        return made
 
 
 def restore(place: Path) -> Manifest:
     """Restore a backup into an empty store, and check that it equals what was backed up.
 
-    Raises NotABackup, NotEmpty, DumpFailed, OSError.
+    Raises NotABackup, NotEmpty, DumpFailed, ObjectsAway, OSError.
     """
-    with archive.opened(place) as (manifest, store):
+    with archive.opened(place) as backup:
+        manifest = backup.manifest
         _check_fits(manifest)
-        if connection.vendor == "sqlite":
-            sqlite.restore(manifest, store, _empty_file())
-        else:
+        file = _empty_file() if connection.vendor == "sqlite" else None
+        if file is None:
             _check_no_tables()
-            postgres.restore(manifest, store)
+        objects.restore(backup.objects)  # before the rows that name them
+        if file is not None:
+            sqlite.restore(manifest, backup.store, file)
+        else:
+            postgres.restore(manifest, backup.store)
         return manifest
 
 
 def check(place: Path) -> Manifest:
     """Read a whole backup and compare its hash. Raises NotABackup, OSError."""
-    with archive.opened(place) as (manifest, store):
-        for _ in store:
-            pass
-        return manifest
+    with archive.opened(place) as backup:
+        for part in (backup.store, backup.objects):
+            for _ in part:
+                pass
+        return backup.manifest
 
 
 def before_migration(name: str) -> Path | None:
@@ -72,7 +82,7 @@ def before_migration(name: str) -> Path | None:
     if not MigrationLoader(connection).applied_migrations:
         return None
     place = folder() / archive.name_now(f"before-{name}")
-    take(place)
+    take(place, with_objects=False)  # no migration touches them
     for old in sorted(folder().glob("contextlab-*-before-*.zip"))[:-KEPT_BEFORE_MIGRATIONS]:
         old.unlink()
     return place

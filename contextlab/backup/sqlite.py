@@ -39,6 +39,18 @@ def migrations(store: Path) -> list[str]:
         return [name for (name,) in applied]
 
 
+def objects(store: Path) -> list[str]:
+    """The names of the objects that rows name."""
+    with closing(sqlite3.connect(f"file:{store}?mode=ro", uri=True)) as database:
+        columns = database.execute("SELECT name FROM pragma_table_info('agent_sessions_blob')")
+        if ("object_name",) not in columns.fetchall():  # of an older version
+            return []
+        named = database.execute(
+            "SELECT object_name FROM agent_sessions_blob WHERE object_name <> '' ORDER BY id"
+        )
+        return [name for (name,) in named.fetchall()]
+
+
 def pieces(store: Path) -> Iterator[bytes]:
     """The bytes of a file."""
     with store.open("rb") as file:

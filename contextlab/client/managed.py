@@ -146,11 +146,9 @@ class ManagedSession:
             session = self._server.session(self._external_id, offloads=self._files, **fields)
             if not session.is_new:
                 history = plain(request.get("messages") or [])
-                every, read = self.format != "anthropic", session.read_back_result
-                # Only replies that the agent does not see whole may differ, and each reply of APIs
-                # whose agents do not send back all that the model thought.
-                stored = session.messages(tool="" if every else READ_BACK)
-                self.shown.rebuild(stored, history, read, every=every)
+                # Our server knows replies that come back without their reasoning.
+                stored = session.messages(tool=READ_BACK)
+                self.shown.rebuild(stored, history, session.read_back_result)
             self._session = session
         return self._session
 

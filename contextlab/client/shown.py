@@ -37,14 +37,11 @@ class ShownReplies:
         stored: Sequence[Message],
         messages: Sequence[Message],
         read: Callable[[Message], Message],
-        *,
-        every: bool,
     ) -> None:
-        """Find the replies of an agent's history among the messages of its session, which may also
-        contain what was taken back: the latest that fit.
+        """Find the replies that an agent does not see whole among the messages of its session,
+        which may also contain what was taken back: the latest that fit.
 
         `read` gives the result of a call that is not stored yet: it comes with those of the agent.
-        Without `every`, only those that the agent does not see whole.
         """
         stored = [one for one in stored if one["role"] != "system"]
         found = list(_replies_in(stored, read))
@@ -56,7 +53,7 @@ class ShownReplies:
                 at, shown = found[index]
                 before = stored[at - 1] if at else {}
                 if said == _said(shown.content) and _follows(_asked(messages, place), before):
-                    if every or len(shown.messages) > 1 or shown.results:
+                    if len(shown.messages) > 1 or shown.results:
                         self._replies[place] = shown
                     del found[index:]
                     break

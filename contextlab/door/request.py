@@ -17,7 +17,7 @@ from twisted.web import http
 from contextlab.door import answers, forwarded
 from contextlab.door.callers import credentials_of
 from contextlab.door.gateway import Flow, Headers, below_root
-from contextlab.logs import request_id
+from contextlab.operations.logs import request_id
 from sessions import metrics
 from sessions.views.web.headers import security_headers
 

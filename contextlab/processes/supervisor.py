@@ -20,14 +20,15 @@ from contextlab.processes import memory
 from sessions import tasks
 from sessions.actions.assessments import assess
 from sessions.actions.budgets.reserved import release_expired
-from sessions.actions.erasure import retention
+from sessions.actions.erasure import archiving, retention
 from sessions.actions.ingestion import arrivals
 from sessions.actions.jobs import jobs, wakes
-from sessions.actions.operations import quotas
+from sessions.actions.operations import objects, quotas
 from sessions.actions.operations.seen import Heartbeat
 from sessions.actions.operations.stored import count_new
 from sessions.actions.web.once import forget_answers
 from sessions.models import SeenProcess
+from sessions.models.record.objects import remove_forgotten
 
 log = logging.getLogger(__name__)
 
@@ -40,7 +41,13 @@ CLEAN_SECONDS = 600
 """How often counts past their time are deleted."""
 
 COUNT_SECONDS = 60
-"""How often it is counted what teams store."""
+"""How often it is counted what teams store, and objects without rows are removed."""
+
+REMOVED_AT_ONCE = 1000
+"""Objects that are removed after one count."""
+
+OBJECTS_SECONDS = 24 * 3600
+"""How often it is looked for objects that got no row."""
 
 
 class AlreadyServed(Exception):
@@ -127,7 +134,7 @@ class ArrivalsWriter:
                     cleaned = time.monotonic()
                     arrivals.forget_old()
             except Exception as error:  # noqa: BLE001 (any error: nothing else writes)
-                log.warning("arrivals were not counted: %s", type(error).__name__)
+                log.warning("arrivals were not counted: %s", error)
             finally:
                 close_old_connections()
             if stopped:
@@ -142,6 +149,7 @@ class Sweeper:
     def __init__(self, heartbeat: Heartbeat | None = None) -> None:
         self.stopping = threading.Event()
         self.heartbeat, self._counted = heartbeat, 0.0
+        self._swept_objects: float | None = None
         self.thread = threading.Thread(target=self._run, name="sweeper", daemon=True)
 
     def start(self) -> None:
@@ -162,9 +170,10 @@ class Sweeper:
                 forget_answers()
                 release_expired(None, timezone.now())
                 retention.sweep(timezone.now())
+                archiving.sweep(timezone.now())
                 self._count()
             except Exception as error:  # noqa: BLE001 (any error: nothing else sweeps)
-                log.warning("sweep failed: %s", type(error).__name__)
+                log.warning("sweep failed: %s", error)
             finally:
                 close_old_connections()
             if self.stopping.wait(settings.SWEEP_SECONDS):
@@ -178,6 +187,10 @@ class Sweeper:
             self._counted = time.monotonic()
             count_new()
             assess.ask_resting(timezone.now(), timedelta(seconds=3 * COUNT_SECONDS))
+            remove_forgotten(REMOVED_AT_ONCE)
+            if time.monotonic() - (self._swept_objects or -OBJECTS_SECONDS) >= OBJECTS_SECONDS:
+                self._swept_objects = time.monotonic()
+                objects.sweep(timezone.now())
 
     def _leave(self) -> None:
         with suppress(DatabaseError):

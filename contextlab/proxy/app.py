@@ -19,6 +19,7 @@ from starlette.routing import Route
 from contextlab.client.events import parsed
 from contextlab.proxy.calls import ManagedCall, Send, kept, streamed, untouched
 from contextlab.proxy.forms import ApiForm, form_of
+from contextlab.proxy.inserted import with_inserted
 from contextlab.proxy.keys import TOKEN, KnownKeys
 from contextlab.proxy.recognized import recognized, with_summary
 from contextlab.proxy.recorder import Recorder
@@ -265,7 +266,7 @@ def _read(
     form, fields = known
     found |= fields
     try:
-        return form, found, with_summary(form.asked(found))
+        return form, found, with_summary(with_inserted(form.asked(found)))
     except _OF_NO_FORM:
         return None
 

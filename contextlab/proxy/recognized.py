@@ -5,9 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby, takewhile
 from typing import Any, NamedTuple
+
+from contextlab.client.shown import blocks_of
+from contextlab.proxy.inserted import INSERTED
 
 SESSION_HEADERS = (
     "x-contextlab-session",
@@ -39,14 +42,23 @@ _AGENTS = {
     "codex_exec": "codex",
     "geminicli": "gemini-cli",
     "geminicli-tui": "gemini-cli",
+    "qwencode": "qwen-code",
 }
+_ASIDE_BY_AIDER = (
+    "You are an expert software engineer that generates concise, one-line Git commit messages",
+    "*Briefly* summarize this partial conversation about programming.",
+)
+"""How the system prompts of aider's side calls begin."""
+_BY_INTRODUCTION = {"You are Cline,": "cline"} | dict.fromkeys(_ASIDE_BY_AIDER, "aider")
+"""Agents that send only the name of an SDK, by how their system prompt begins."""
 
 
 class Recognized(NamedTuple):
     """The external id of a session, its agent, and its parent's external id if it is a sub-agent.
 
     `title` is how its task begins. A side call, such as one that makes a title, is no step of its
-    session: side calls have one of their own, as its child.
+    session: side calls have one of their own, as its child. Those of aider, which sends no id of a
+    session, have no parent here.
     """
 
     session: str
@@ -59,10 +71,13 @@ class Recognized(NamedTuple):
 def recognized(headers: Mapping[str, str], body: Mapping[str, Any]) -> Recognized:
     """Recognize the session of a call. `headers` have lower-case names; `body` is a request as for
     the Messages API."""
-    agent, title = _agent(headers.get("user-agent", "")), _title(body)
+    agent, title = _agent(headers, body), _title(body)
     session = _session(headers, body)
     if not session:
-        return Recognized(f"{agent}-{_beginning(body)}", agent, "", title)
+        named = f"{agent}-{_beginning(body)}"
+        if agent == "aider" and _is_side_call(headers, body, agent):
+            return Recognized(named, agent, "", "Side calls", True)
+        return Recognized(named, agent, "", title)
     if _is_side_call(headers, body, agent):
         return Recognized(f"{session}/side-calls", agent, session, "Side calls", True)
     if part := headers.get("x-claude-code-agent-id", ""):
@@ -76,7 +91,7 @@ def recognized(headers: Mapping[str, str], body: Mapping[str, Any]) -> Recognize
 def with_summary(body: dict[str, Any]) -> dict[str, Any]:
     """A request in which the agent's own summary, if its history begins with one, is a message of
     its own, marked as a summary. What else its message says are messages beside it."""
-    opening = _opening(body)
+    opening = _opening(_listed(body))
     marked = [part for message in opening for part in _parted(message)]
     if len(marked) == len(opening) and not any("kind" in one for one in marked):
         return body
@@ -100,7 +115,9 @@ def _is_summary(block: Any) -> bool:
 
 
 def _is_side_call(headers: Mapping[str, str], body: Mapping[str, Any], agent: str) -> bool:
-    """Whether an agent calls for itself: for a title, a topic, or what to remember."""
+    """Whether an agent calls for itself: for a title, a commit message, or what to remember."""
+    if agent == "aider":
+        return _system(body).startswith(_ASIDE_BY_AIDER)
     if agent == "codex":
         try:
             kind = json.loads(headers.get("x-codex-turn-metadata", "")).get("request_kind")
@@ -136,15 +153,26 @@ def _in_user_id(given: str) -> str:
     return str(named.get("session_id") or "")[:200] if isinstance(named, dict) else ""
 
 
-def _agent(user_agent: str) -> str:
-    product = user_agent.partition("/")[0].strip().lower().replace(" ", "-")[:60]
-    return _AGENTS.get(product, product) or "agent"
+def _agent(headers: Mapping[str, str], body: Mapping[str, Any]) -> str:
+    # Other agents insert messages too, such as their environment, but no replies.
+    if any(map(_is_inserted_reply, _listed(body))):
+        return "aider"
+    product = headers.get("user-agent", "").partition("/")[0].strip().lower().replace(" ", "-")[:60]
+    introduced = (name for said, name in _BY_INTRODUCTION.items() if _system(body).startswith(said))
+    return next(introduced, _AGENTS.get(product, product)) or "agent"
+
+
+def _system(body: Mapping[str, Any]) -> str:
+    """The system prompt's text; empty if there is none."""
+    prompts = (one.get("content") for one in _opening(_listed(body)) if one.get("role") == "system")
+    said = blocks_of(body.get("system") or next(prompts, None))
+    return "".join(str(one.get("text") or "") for one in said)
 
 
 def _title(body: Mapping[str, Any]) -> str:
     """The first text by a person: not one that the agent's program inserted. A task that another
     agent gave has a name."""
-    for message in _opening(body):
+    for message in _opening(_said(body)):
         content = message.get("content")
         blocks = content if isinstance(content, list) else [{"text": content}]
         if named := _task(blocks):
@@ -152,8 +180,14 @@ def _title(body: Mapping[str, Any]) -> str:
         said = [str(one.get("text") or "").strip() for one in blocks if isinstance(one, dict)]
         found = [text for text in said if text and not text.startswith(("<", "# AGENTS.md"))]
         if found and message.get("role") == "user":
-            return found[0][:200]
+            return _unquoted(found[0])[:200]
     return ""
+
+
+def _unquoted(text: str) -> str:
+    """A text without the quotation marks that `opencode run` puts around it."""
+    within = text[1:-1]
+    return within if text == f'"{within}"' and '"' not in within else text
 
 
 def _task(blocks: list[Any]) -> str:
@@ -163,17 +197,33 @@ def _task(blocks: list[Any]) -> str:
     return recipient.rpartition("/")[2][:200] if isinstance(recipient, str) else ""
 
 
-def _opening(body: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The messages before the first reply."""
+def _said(body: Mapping[str, Any]) -> list[Any]:
+    """The messages that aider did not insert."""
+    return [one for one in _listed(body) if not _is_inserted(one)]
+
+
+def _is_inserted(message: Any) -> bool:
+    return isinstance(message, dict) and message.get("kind") == INSERTED
+
+
+def _is_inserted_reply(message: Any) -> bool:
+    return _is_inserted(message) and message.get("role") == "assistant"
+
+
+def _listed(body: Mapping[str, Any]) -> list[Any]:
     messages = body.get("messages")
-    given = messages if isinstance(messages, list) else []
-    said = takewhile(lambda one: isinstance(one, dict) and one.get("role") != "assistant", given)
+    return messages if isinstance(messages, list) else []
+
+
+def _opening(messages: Sequence[Any]) -> list[dict[str, Any]]:
+    """The messages before the first reply."""
+    said = takewhile(lambda one: isinstance(one, dict) and one.get("role") != "assistant", messages)
     return list(said)
 
 
 def _beginning(body: Mapping[str, Any]) -> str:
     """A name for the system prompt and first message, which stay as a history grows."""
-    opening = _opening(body)
+    opening = _opening(_said(body))
     first = next((at for at, one in enumerate(opening, 1) if one.get("role") == "user"), 1)
     begin = [_unmarked(body.get("system")), _unmarked(opening[:first])]
     return hashlib.sha256(json.dumps(begin, sort_keys=True).encode()).hexdigest()[:16]

@@ -134,11 +134,19 @@ class ProxySessions:
         self._managed: OrderedDict[tuple[str, str, str], ManagedSession] = OrderedDict()
         self._observed: OrderedDict[tuple[str, str], ObservedSession] = OrderedDict()
         self._answered: OrderedDict[tuple[str, str], Recognized] = OrderedDict()
+        self._latest: OrderedDict[tuple[str, str], str] = OrderedDict()
 
     def continued(self, key: str, seen: SeenCall) -> SeenCall:
-        """A call, as one of the session whose answer it continues if the provider keeps history."""
-        found = self._answered.get((key, seen.continues))
-        return seen._replace(call=found) if found is not None else seen
+        """A call, as one of the session whose answer it continues if the provider keeps history. A
+        side call that names no session is one of the agent's latest with this key."""
+        found = self._answered.get((key, seen.continues), seen.call)
+        by = key, found.agent
+        if not found.is_side_call:
+            self._latest[by] = found.session
+            _newest(self._latest, by, ANSWERS)
+        elif not found.parent and (latest := self._latest.get(by)):
+            found = found._replace(session=f"{latest}/side-calls", parent=latest)
+        return seen._replace(call=found)
 
     def answered(self, key: str, seen: SeenCall, answer: bytes) -> None:
         """Remember whose answer the provider may be asked to continue."""

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from channels_redis.core import RedisChannelLayer
 
-from contextlab.channel_layer import PatientLayer
+from contextlab.live.channel_layer import PatientLayer
 from tests.conftest import ROOT
 from tests.faults.services import Redis
 

@@ -170,7 +170,7 @@ def test_the_shipped_configuration_is_valid(tmp_path: Path) -> None:
     command = [caddy(), "validate", "--config", str(CADDYFILE), "--adapter", "caddyfile"]
     folders = dict.fromkeys(("XDG_DATA_HOME", "XDG_CONFIG_HOME"), str(tmp_path))
     for name in ({}, {"CONTEXTLAB_SITE": "lab.example.com", "CONTEXTLAB_ROOT_PATH": "/lab"}):
-        subprocess.run(command, env={**os.environ, **folders, **name}, check=True)
+        assert subprocess.run(command, env={**os.environ, **folders, **name}).returncode == 0
 
 
 def test_a_person_signs_in_and_every_page_file_and_socket_is_below_the_address(

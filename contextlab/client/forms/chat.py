@@ -181,7 +181,7 @@ class _JoinedCompletions:
         options = request.get("stream_options") or {}
         self._call, self._wants_usage = call, bool(options.get("include_usage"))
         self._places: dict[int, int | None] = {}
-        self._calls = 0
+        self._calls, self._is_first = 0, True
         self._end: list[Json | bytes] = []
         self._id: Any = None
 
@@ -203,6 +203,10 @@ class _JoinedCompletions:
         if not self._wants_usage:
             chunk = {name: value for name, value in chunk.items() if name != "usage"}
         delta, is_empty = choice.get("delta") or {}, False
+        if "role" in delta and not self._is_first:
+            # OpenAI's SDK would make "assistantassistant" of two.
+            delta = {name: value for name, value in delta.items() if name != "role"}
+            chunk = {**chunk, "choices": [{**choice, "delta": delta}]}
         if delta.get("tool_calls"):
             visible = [made for part in delta["tool_calls"] if (made := self._part(part))]
             rest = {name: value for name, value in delta.items() if name != "tool_calls"}
@@ -224,7 +228,7 @@ class _JoinedCompletions:
 
     def goes_on(self) -> None:
         """Another answer follows."""
-        self._places, self._end = {}, []
+        self._places, self._end, self._is_first = {}, [], False
 
     def end(self) -> list[bytes]:
         """The end of the last answer."""

@@ -16,9 +16,7 @@ from contextlab.client.shown import blocks_of
 
 Json = dict[str, Any]
 
-_CALLS = re.compile(
-    r"(?:(?P<said>.*)\n)?(?P<echo>Calling tools:\n(?P<calls>\[\{.*\}\]))", re.DOTALL
-)
+_CALLING, _CALLED = "Calling tools:\n", "}]"
 _RESULTS = re.compile(r"Observation:\n|Call id: |Error:\n")
 
 
@@ -68,14 +66,17 @@ def _restated(message: Json) -> _Restated | None:
     blocks = blocks_of(message["content"])
     if message["role"] != "assistant" or not blocks or type_of(blocks[-1]) != "text":
         return None
-    found = _CALLS.fullmatch(str(blocks[-1].get("text")))
-    calls = _calls(found["calls"]) if found else []
-    if found is None or not calls:
+    # The last of several; a pattern would look for the end again from each.
+    said, line, given = f"\n{blocks[-1].get('text')}".rpartition(f"\n{_CALLING}[{{")
+    if not line or not given.endswith(_CALLED):
         return None
-    said = found["said"] or ""
+    said, echo = said[1:], f"{_CALLING}[{{{given}"
+    calls = _calls(echo.removeprefix(_CALLING))
+    if not calls:
+        return None
     if all(isinstance(call["input"], dict) for call in calls):
-        return _Restated(said, found["echo"], calls)
-    return _Restated(said, found["echo"], []) if said.strip() else None
+        return _Restated(said, echo, calls)
+    return _Restated(said, echo, []) if said.strip() else None
 
 
 def _calls(text: str) -> list[Json]:

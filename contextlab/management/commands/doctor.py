@@ -8,8 +8,8 @@ from typing import Any
 from django.conf import settings
 from django.core.management import BaseCommand
 
-from contextlab.doctor import FAILED, OK, findings
 from contextlab.environment import port
+from contextlab.operations.doctor import FAILED, OK, findings
 
 
 class Command(BaseCommand):

@@ -11,9 +11,10 @@ from django.core.management import BaseCommand, CommandError
 from django.db import connection, connections
 from django.urls import reverse
 
-from contextlab import safety, watch
+from contextlab import watch
 from contextlab.database import keep_connections
 from contextlab.environment import port
+from contextlab.operations import safety
 from contextlab.processes import clean_stop, job, memory, supervisor
 from contextlab.schema import bring_up_to_date
 from sessions import live

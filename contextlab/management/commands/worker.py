@@ -54,3 +54,5 @@ class Command(BaseCommand):
                 self.stderr.write("The worker exited unexpectedly and is restarting.")
                 time.sleep(SECONDS_BEFORE_ANOTHER)
                 os.execv(sys.executable, sys.orig_argv)  # noqa: S606 (the same command again)
+        if app.ended_with:
+            sys.exit(app.ended_with)

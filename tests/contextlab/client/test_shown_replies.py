@@ -59,5 +59,5 @@ def test_a_reply_is_found_again_where_a_system_message_stands_before_it() -> Non
     both = {"role": "assistant", "content": [*text("I look. "), *text("It is 80.")]}
     history = [asked("Port?"), reminder, both, asked("Thanks.")]
     replies = ShownReplies()
-    replies.rebuild(stored, history, lambda call: result, every=False)
+    replies.rebuild(stored, history, lambda call: result)
     assert replies.restored(history) == stored

@@ -8,10 +8,12 @@ from collections.abc import Iterator
 from tests.conftest import ROOT
 from tests.contextlab.docs.not_run import NOT_RUN
 from tests.contextlab.docs.test_docs import PAGES, tokens
+from tests.contextlab.docs.test_requests import requests_in
 
 RUN = {
     ("README.md", "python"): "tests/contextlab/client/test_examples.py",
     ("docs/live/typescript.md", "ts"): "tests/contextlab/client/typescript/test_shown_programs.py",
+    ("docs/web/api.md", "json"): "tests/contextlab/docs/test_requests.py",
     ("docs/extending.md", "python"): "tests/contextlab/docs/test_recipes.py",
     ("docs/extending.md", "json"): "tests/contextlab/docs/test_recipes.py",
     ("docs/extending.md", "html"): "tests/contextlab/docs/test_recipes.py",
@@ -22,10 +24,11 @@ BEGINNING = 60
 
 
 def blocks() -> Iterator[tuple[str, str, str]]:
-    """Page, language and beginning of each block; those of a tab are indented, with their fence."""
+    """Page, language and beginning of each block without requests, which test_requests.py sends;
+    those of a tab are indented, with their fence."""
     for page in PAGES:
         for token in tokens(page):
-            if token.type not in ("fence", "code_block"):
+            if token.type not in ("fence", "code_block") or requests_in(token):
                 continue
             lines = [line.strip() for line in token.content.strip().splitlines()]
             said = next((line for line in lines if line and not line.startswith("```")), "")

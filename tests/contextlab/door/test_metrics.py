@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from http.client import HTTPConnection
@@ -15,7 +18,7 @@ import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.conftest import Server, wait_until
+from tests.conftest import ROOT, Server, wait_until
 from tests.faults.live_agent import new_token
 
 Start = Callable[..., Server]
@@ -154,3 +157,25 @@ def test_spans_of_requests_and_jobs_without_content(server_with: Start, tmp_path
     finally:
         collector.shutdown()
         collector.server_close()
+
+
+def test_a_worker_whose_figures_have_no_address_says_so_and_ends(
+    tmp_path: Path, redis_url: str
+) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-m", "contextlab.cli", "worker"],
+        env={
+            **os.environ,
+            "PYTHONPATH": str(ROOT),
+            "CONTEXTLAB_DATA_DIR": str(tmp_path),
+            "DATABASE_URL": "",
+            "REDIS_URL": redis_url,
+            "CONTEXTLAB_WORKER_METRICS": "nowhere",
+        },
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert "CONTEXTLAB_WORKER_METRICS is host:port, not 'nowhere'." in ended.stderr
+    assert "restarting" not in ended.stderr
+    assert ended.returncode == 2

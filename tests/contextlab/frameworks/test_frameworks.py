@@ -80,7 +80,7 @@ class Providers:
 
     def _gpt(self, body: Json) -> provider_openai.Reply:
         number = next(self._parts, None)
-        if not body.get("tools") or "<code>" in json.dumps(body["messages"][0]):
+        if not body.get("tools") or "<code>" in json.dumps(body.get("messages", [None])[0]):
             code = f"print(read_part({number}))" if number else 'final_answer("All read.")'
             said = f"Thought: go on.\n<code>\n{code}\n"
             return provider_openai.Says(said if body.get("stop") else f"{said}</code>")

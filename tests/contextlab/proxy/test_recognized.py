@@ -11,9 +11,13 @@ from hypothesis import strategies as st
 
 from contextlab.client.events import EventReader, encoded, parsed
 from contextlab.proxy.recognized import Recognized, recognized, with_summary
+from contextlab.proxy.sessions import ProxySessions, SeenCall
 
 CLAUDE = {"user-agent": "claude-cli/2.1.197 (external, cli)", "x-claude-code-session-id": "s1"}
 CODEX = {"user-agent": "codex_exec/0.169.0 (Debian 12)", "session-id": "c1", "thread-id": "c1"}
+COMMITTING = (
+    "You are an expert software engineer that generates concise, one-line Git commit messages"
+)
 TOOLS = {"tools": [{"name": "Bash"}]}
 
 
@@ -57,7 +61,37 @@ TOOLS = {"tools": [{"name": "Bash"}]}
             {},
             Recognized("c1", "codex"),
         ),
+        (
+            CODEX,
+            {"messages": [{"role": "user", "content": "<environment>", "kind": "memory"}]},
+            Recognized("c1", "codex"),
+        ),
+        (
+            {"user-agent": "QwenCode/0.24.4 (linux; x64)", "session-id": "q1"},
+            {"messages": [{"role": "user", "content": '"Look through it."'}]},
+            Recognized("q1", "qwen-code", "", "Look through it."),
+        ),
+        (
+            {"user-agent": "ai-sdk/openai-compatible/3.0.37", "session-id": "a1"},
+            {"system": [{"type": "text", "text": "You are Cline, an AI coding agent."}]},
+            Recognized("a1", "cline"),
+        ),
+        (
+            {"user-agent": "ai-sdk/openai-compatible/3.0.37", "session-id": "a1"},
+            {"messages": [{"role": "user", "content": 'Is "a" the same as "b"'}]},
+            Recognized("a1", "ai-sdk", "", 'Is "a" the same as "b"'),
+        ),
+        (
+            {"session-id": "a1"},
+            {"messages": [{"role": "user", "content": '"a" is not "b"'}]},
+            Recognized("a1", "agent", "", '"a" is not "b"'),
+        ),
         ({}, {"prompt_cache_key": "p1"}, Recognized("p1", "agent")),
+        (
+            {"user-agent": "OpenAI/Python 1.99", "x-contextlab-session": "a1"},
+            {"messages": [{"role": "system", "content": f"{COMMITTING} for the diffs."}]},
+            Recognized("a1/side-calls", "aider", "a1", "Side calls", is_side_call=True),
+        ),
         ({"x-contextlab-session": "mine", **CLAUDE}, TOOLS, Recognized("mine", "claude-code")),
         (
             {"user-agent": "Anthropic/Python 1.0"},
@@ -73,6 +107,26 @@ TOOLS = {"tools": [{"name": "Bash"}]}
 )
 def test_sessions_are_recognized(headers: Any, body: Any, found: Recognized) -> None:
     assert recognized(headers, body) == found
+
+
+def test_a_side_call_without_a_session_is_one_of_the_latest_with_its_key() -> None:
+    def seen(call: Recognized, key: str = "k1") -> Recognized:
+        return sessions.continued(key, SeenCall(form, {}, {}, call)).call
+
+    form: Any = None
+    sessions = ProxySessions("http://unused", 1.0)
+    asked = {"system": f"{COMMITTING} based on diffs.", "messages": []}
+    aside = recognized({"user-agent": "OpenAI/Python 1.99"}, asked)
+    assert (aside.agent, aside.parent, aside.is_side_call) == ("aider", "", True)
+    assert seen(aside) == aside, "no session was seen yet"
+    for name in ("aider-1", "aider-2"):
+        seen(Recognized(name, "aider"))
+    seen(Recognized("other", "cline"))
+    seen(Recognized("aider-3", "aider"), "k2")
+    found = seen(aside)
+    assert (found.session, found.parent) == ("aider-2/side-calls", "aider-2")
+    assert seen(aside) == found, "a side call is no session to belong to"
+    sessions.close()
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ import pytest
 
 from contextlab.agents import pointed_at
 from contextlab.client import ContextLab
+from sessions.templatetags.commands import command
 from tests.conftest import ROOT
 from tests.contextlab.client.test_client import lab, model
 from tests.contextlab.client.test_reading_back import kinds
@@ -76,6 +77,13 @@ def test_the_addresses_of_the_page_for_a_first_session(lab: ContextLab, model: P
         )
     assert len(exports) == 4
     assert kinds(lab, "wrapped-agent")[:2] == [["text"], ["text"]]
+
+
+def test_a_command_of_a_page_works_in_the_folder_of_a_project(tmp_path: Path) -> None:
+    done = subprocess.run(
+        ["/bin/sh", "-c", command("wrap")], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert "Name an agent" in done.stderr
 
 
 def test_agents_are_pointed_at_the_proxy_without_a_file(monkeypatch: pytest.MonkeyPatch) -> None:

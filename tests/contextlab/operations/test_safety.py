@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from contextlab import environment, exposure, permissions
+from contextlab import environment
+from contextlab.operations import exposure, permissions
 from tests.conftest import free_port
 
 STRONG = "4f1c0b7de29a5836c17f60e42bd98a35"

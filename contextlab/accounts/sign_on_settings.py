@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -42,11 +41,7 @@ def sign_on() -> SignOn | None:
         raise ValueError(
             "CONTEXTLAB_OIDC_URL needs CONTEXTLAB_OIDC_CLIENT_ID and CONTEXTLAB_OIDC_CLIENT_SECRET"
         )
-    if find_spec("oauthlib") is None:
-        raise ValueError(
-            "CONTEXTLAB_OIDC_URL needs more of django-allauth: install it with pip install "
-            "'contextlab[sso]'"
-        )
+    env.needs("CONTEXTLAB_OIDC_URL", "sso", "oauthlib")
     domains, groups = _given("OIDC_DOMAINS"), _given("OIDC_GROUPS")
     if not domains and not groups:
         raise ValueError(

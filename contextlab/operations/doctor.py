@@ -6,6 +6,7 @@ import shutil
 import socket
 import sqlite3
 import sys
+import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,7 +16,8 @@ from django.conf import settings
 from django.core.management import CommandError
 from django.db import DatabaseError, connection
 
-from contextlab import database, permissions, safety
+from contextlab import database
+from contextlab.operations import permissions, safety
 from contextlab.schema import missing_migrations
 
 OK, WARNING, FAILED = "ok", "warning", "failed"
@@ -115,6 +117,23 @@ def _store() -> tuple[str, str]:
     return (FAILED if found.good is False else OK), found.text
 
 
+def _objects() -> tuple[str, str]:
+    from sessions.models.record import objects
+
+    if not objects.is_shared():
+        return OK, "not used: content is in the database, uploads are in the data directory"
+    name = f"doctor/{uuid.uuid4().hex}"
+    try:
+        objects.put({name: b"doctor"})
+        found = objects.read([name], cached=False)
+        objects.remove([name])
+    except objects.ObjectsAway as error:
+        return FAILED, f"{settings.BLOBS}: {error}; check it and AWS_ENDPOINT_URL"
+    if not found:
+        return FAILED, f"{settings.BLOBS} does not return what was stored"
+    return OK, str(settings.BLOBS)
+
+
 def _redis() -> tuple[str, str]:
     if not settings.REDIS_URL:
         return OK, "not used: jobs and live pages run inside the server"
@@ -199,6 +218,7 @@ LOOKS: dict[str, Callable[[], tuple[str, str]]] = {
     "sqlite": _sqlite,
     "database": _database,
     "store": _store,
+    "objects": _objects,
     "redis": _redis,
     "tokenizer": _tokenizer,
     "grammars": _grammars,

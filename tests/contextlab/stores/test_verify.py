@@ -55,6 +55,13 @@ DAMAGE = {
         f" SELECT id, 'outline', 'd', 'gone', 'm', '', '', '{{}}', '{{}}', '[]', 0, created"
         f" FROM {S}session LIMIT 1"
     ),
+    "an archive has its bytes": (
+        f"INSERT INTO {S}archive (session_id, sha, rows, bytes, text_bytes, loose, created)"
+        f" SELECT id, 'gone', '{{}}', 0, 0, 0, created FROM {S}session ORDER BY id LIMIT 1"
+    ),
+    "a session has an archive if it is archived": (
+        f"UPDATE {S}session SET archived = created WHERE id = (SELECT MAX(id) FROM {S}session)"
+    ),
     "revisions are numbered up to the head": f"UPDATE {S}run SET head = 7 WHERE id = {MANAGED}",
     "a revision has edits, numbered without a gap": (
         f'UPDATE {S}edit SET "index" = 70 WHERE id = (SELECT MAX(id) FROM {S}edit)'

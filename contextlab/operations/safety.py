@@ -10,7 +10,7 @@ from django.core.management import CommandError
 from django.db import connection
 
 from contextlab import environment as env
-from contextlab import exposure, permissions
+from contextlab.operations import exposure, permissions
 
 
 def check_start(host: str, port: int) -> list[str]:

@@ -17,9 +17,9 @@ WITH_PROVIDER = (
 CACHES: dict[str, dict[str, Any]] = {
     # Alike for all processes, and kept through restarts.
     "default": {
-        "BACKEND": "contextlab.attempts.AttemptsCache",
+        "BACKEND": "contextlab.accounts.attempts.AttemptsCache",
         "LOCATION": "agent_sessions_attempts",
-        "KEY_FUNCTION": "contextlab.account_settings.marked",
+        "KEY_FUNCTION": "contextlab.accounts.account_settings.marked",
         "OPTIONS": {"MAX_ENTRIES": 20_000},  # beyond, expired rows are deleted
     }
 }
@@ -58,4 +58,4 @@ ACCOUNT_RATE_LIMITS = {
 def marked(key: str, prefix: str, version: int) -> str:
     """The name of a count: a keyed hash, because people type passwords into the field for names."""
     named = f"{prefix}:{version}:{key}"
-    return salted_hmac("contextlab.attempts", named, algorithm="sha256").hexdigest()
+    return salted_hmac("contextlab.accounts.attempts", named, algorithm="sha256").hexdigest()

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.contextlab.separate_store import PostgresStore, SqliteStore, Store
+from tests.contextlab.stores.separate_store import PostgresStore, SqliteStore, Store
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

@@ -45,15 +45,22 @@ class OneLine(logging.Formatter):
     def formatException(self, ei: _Exception) -> str:
         if ei[0] is None:
             return ""
-        frames = traceback.extract_tb(ei[2])[-6:]
-        places = " < ".join(
-            f"{Path(f.filename).name}:{f.lineno} {f.name}" for f in reversed(frames)
-        )
-        return f"[{ei[0].__name__} at {places}]"
+        frames = list(traceback.extract_tb(ei[2]))
+        ours = [one for one in frames[:-1] if "site-packages" not in one.filename]
+        shown = [*ours[-5:], *frames[-1:]]
+        places = " < ".join(f"{Path(f.filename).name}:{f.lineno} {f.name}" for f in reversed(shown))
+        return f"[{named(ei[1])} at {places}]"
+
+
+def named(error: BaseException) -> str:
+    """The class of an error, with PostgreSQL's code of it: 55P03 waited for a lock, 40P01 locked
+    against another."""
+    state = getattr(error.__cause__, "sqlstate", None)
+    return f"{type(error).__name__} {state}" if state else type(error).__name__
 
 
 def _named(value: object) -> object:
-    return type(value).__name__ if isinstance(value, BaseException) else value
+    return named(value) if isinstance(value, BaseException) else value
 
 
 class JsonLine(OneLine):

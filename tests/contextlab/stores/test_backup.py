@@ -20,7 +20,7 @@ from contextlab.backup import archive, sqlite
 from contextlab.backup.archive import BackupUnderway, Manifest, NotABackup
 from contextlab.backup.backup import KEPT_BEFORE_MIGRATIONS as BACKUPS_KEPT
 from tests.conftest import ROOT, Server
-from tests.contextlab.separate_store import PostgresStore, SqliteStore, Store
+from tests.contextlab.stores.separate_store import PostgresStore, SqliteStore, Store
 from tests.faults.live_agent import Work, new_token
 from tests.faults.store import in_data_dir
 
@@ -156,10 +156,10 @@ def test_a_damaged_store_is_restored_and_not_beside_a_log(tmp_path: Path) -> Non
 def test_a_damaged_backup_is_refused(tmp_path: Path, damage: str) -> None:
     place = tmp_path / "backup.zip"
     archive.write(place, Manifest("sqlite", "1", archive.now(), [], {}), iter([b"store"] * 100))
-    with archive.opened(place) as (found, store):
+    with archive.opened(place) as (found, store, _):
         assert b"".join(store) == b"store" * 100 and found.bytes == 500
     _DAMAGES[damage](place)
-    with pytest.raises(NotABackup, match="It"), archive.opened(place) as (_, store):
+    with pytest.raises(NotABackup, match="It"), archive.opened(place) as (_, store, _):
         for _ in store:
             pass
 
@@ -205,7 +205,7 @@ def _without_manifest(place: Path) -> None:
 
 
 def _another_format(place: Path) -> None:
-    _write(place, b"store" * 100, {**manifest(place), "format": 2})
+    _write(place, b"store" * 100, {**manifest(place), "format": 3})
 
 
 def _write(place: Path, store: bytes, said: dict[str, Any]) -> None:

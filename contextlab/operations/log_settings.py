@@ -6,6 +6,10 @@ from typing import Any
 
 from contextlab import environment as env
 
+QUOTING = ("httpx2", "httpcore2", "anthropic", "boto3", "botocore", "s3transfer", "urllib3")
+"""Libraries that write addresses with their query, in which some providers take keys, or, from
+DEBUG on, headers and bodies of requests."""
+
 
 def logging() -> dict[str, Any]:
     """Django's LOGGING. Raises ValueError for a form that there is not."""
@@ -16,12 +20,12 @@ def logging() -> dict[str, Any]:
         "version": 1,
         "disable_existing_loggers": False,
         "formatters": {
-            "line": {"()": "contextlab.logs.OneLine"},
-            "json": {"()": "contextlab.logs.JsonLine"},
+            "line": {"()": "contextlab.operations.logs.OneLine"},
+            "json": {"()": "contextlab.operations.logs.JsonLine"},
         },
         "handlers": {
             "stderr": {"class": "logging.StreamHandler", "formatter": form},
-            "counted": {"class": "contextlab.logs.LineCounter", "level": "WARNING"},
+            "counted": {"class": "contextlab.operations.logs.LineCounter", "level": "WARNING"},
         },
         "root": {"handlers": ["stderr", "counted"], "level": env.text("LOG_LEVEL", "WARNING")},
         "loggers": {
@@ -30,7 +34,6 @@ def logging() -> dict[str, Any]:
             "django.server": {"handlers": [], "propagate": True},
             # Celery writes a failed task's exception text.
             "celery.app.trace": {"level": "CRITICAL"},
-            # It writes addresses with their query, in which some providers take keys.
-            "httpx2": {"level": "WARNING"},
+            **dict.fromkeys(QUOTING, {"level": "WARNING"}),
         },
     }
