@@ -104,6 +104,16 @@ def test_the_replay_recorded_and_simulated(judged: Any) -> None:
     judged.assert_accessible("replay without usage")
 
 
+def test_a_stale_note_leaves_its_button_within_a_phone(page: Any) -> None:
+    page.goto("/memory/")
+    page.get_by_role("link", name="demo: late ships, both languages").click()
+    page.locator(".note-foot .badge.warning").wait_for()
+    page.set_viewport_size({"width": 390, "height": 844})
+    assert page.evaluate("document.scrollingElement.scrollWidth") == 390
+    cut = "(one) => one.scrollWidth > one.clientWidth"
+    assert not page.locator(".table-scroll").last.evaluate(cut)
+
+
 def test_the_diff_and_the_revision(judged: Any) -> None:
     long = open_session(judged, "Move twenty services to the new cluster")
     judged.goto(f"{long}revisions/recorded/1/")

@@ -212,3 +212,26 @@ def test_the_raw_request_is_asked_for_when_it_is_looked_at(
     assert download.value.suggested_filename.endswith("-step-2.openai.json")
     page.keyboard.press("t")
     page.locator("[role=grid]").wait_for()
+
+
+def test_on_a_narrow_screen_a_menu_has_the_links_of_the_session(
+    page: Any, token: str, served: Server
+) -> None:
+    agent = Agent(served.address, token, "narrow", **POLICY)
+    agent.says("Read all parts.")
+    agent.step()
+    page.set_viewport_size({"width": 390, "height": 844})
+    open_replay(page, agent)
+    # The budget says why its figure is not that of the context below.
+    words = page.locator(".budget .aside").inner_text()
+    total = page.locator(".composition tfoot th + td").inner_text().lstrip("≈")
+    assert f"The context below ({total}) begins with the last prompt" in words
+
+    tools = page.locator("#views a", has_text="Tools")
+    assert not tools.is_visible()
+    page.get_by_role("button", name="More about this session").click()
+    for link in page.locator("#views a").all():
+        box = link.bounding_box()
+        assert box is not None and box["x"] >= 0 and box["x"] + box["width"] <= 390
+    tools.click()
+    page.wait_for_url(f"**/sessions/{agent.id}/tools/")

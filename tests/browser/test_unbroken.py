@@ -73,6 +73,43 @@ def found(page: Any) -> str:
     raise AssertionError("search does not find the session")
 
 
+CUT = """() => [...document.querySelectorAll('.table-scroll')]
+  .filter((one) => one.scrollWidth > one.clientWidth)
+  .map((one) => one.querySelector('table').className)"""
+
+
+def test_on_a_phone_imports_and_comparisons_show_every_column(page: Any) -> None:
+    replay = found(page)
+    session = replay.rstrip("/").rpartition("/")[2]
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto("/imports/")
+    assert page.evaluate(CUT) == []
+    page.locator("a[data-open]").click()
+    page.locator("td[data-name=skipped]").first.wait_for()
+    assert page.evaluate(CUT) == []
+    page.goto(f"/compare/{session}..{session}/")
+    page.locator(".compared-figures").wait_for()
+    assert page.evaluate(CUT) == []
+    page.set_viewport_size({"width": 1024, "height": 768})
+    page.goto("/imports/")
+    assert page.evaluate(CUT) == []
+
+
+def test_a_typed_step_is_shown_before_it_is_gone_to(page: Any) -> None:
+    page.goto(found(page))
+    page.locator("[role=grid] [role=row]").first.wait_for()
+    page.keyboard.press("2")
+    page.get_by_role("status").filter(has_text="Go to step 2: Enter").wait_for()
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/steps/2/**")
+    page.keyboard.press("3")
+    page.keyboard.press("Escape")
+    field = page.locator(".goto input")
+    assert (field.input_value(), page.locator(".goto .typed").count()) == ("2", 0)
+    page.keyboard.press("ArrowLeft")
+    page.wait_for_url("**/steps/1/**")
+
+
 def test_no_page_scrolls_sideways(page: Any) -> None:
     replay = found(page)
     wrong = sideways(page, "search with hits")

@@ -15,7 +15,7 @@ export function replayKeys(replay: Replay, player: Player, message: MessageKeys)
     player.stop();
     if (step) replay.go(step, jump);
   };
-  const key = (keys: string[], does: string, run: () => void, repeats = false): Shortcut => ({
+  const key = (keys: string[], does: string, run: Shortcut['run'], repeats = false): Shortcut => ({
     section: 'Replay',
     keys,
     does,
@@ -59,6 +59,12 @@ export function replayKeys(replay: Replay, player: Player, message: MessageKeys)
     key(['PageUp'], 'Ten steps back', () => go(Math.max(1, replay.step - 10)), true),
     key(['PageDown'], 'Ten steps on', () => go(replay.step + 10), true),
     key(['Home'], 'First step', () => go(1, true)),
+    key([...'123456789'], 'Go to a step: type its number', (event) => {
+      const field = document.querySelector<HTMLInputElement>('.goto input')!;
+      field.focus();
+      field.value = event.key;
+      field.dispatchEvent(new Event('input', { bubbles: true }));
+    }),
     key(['End'], 'Last step; follows a live session', () => {
       player.stop();
       replay.end();

@@ -1,6 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { costChange, losers, sorted } from '../../src/lab/simulation/lines';
-import { spreadText, summary, ttlApart } from '../../src/lab/simulation/sentences';
+import {
+  reproduced,
+  sofar,
+  spreadText,
+  summary,
+  ttlApart,
+} from '../../src/lab/simulation/sentences';
 import { measured, rows, toned } from '../../src/lab/simulation/figures';
 import { best } from '../../src/web/chart/scatter';
 import { scatterOf } from '../../src/lab/simulation/scatter';
@@ -103,7 +109,7 @@ describe('what lies behind the verdict', () => {
     expect(losers(beside.sessions)).toBe(1);
     expect(summary(body(), beside)).toBe(
       '3 of 4 sessions get cheaper, 1 costlier; 1 loses a fact that was needed later; ' +
-        '1 has fewer needs in context; cost including reading back of the median session −10 % (p10 −10 %, p90 −10 %).',
+        '1 has lower recall; cost including reading back of the median session −10 % (p10 −10 %, p90 −10 %).',
     );
     expect(summary(body(), none)).toContain('none loses a fact that was needed later');
   });
@@ -123,12 +129,12 @@ describe('the table', () => {
     const draft = version('draft', { tokens_sent: 900, in_context: 0.7, compactions: 5 });
     const active = version('active');
     expect(of('Tokens sent').change(draft, active)).toEqual({ text: '−10 %', tone: 'less' });
-    expect(of('Needs in context').change(draft, active)).toEqual({
+    expect(of('Needed facts in context').change(draft, active)).toEqual({
       text: '−10.0 points',
       tone: 'more',
     });
     expect(of('Compactions').change(draft, active)).toEqual({ text: '+4', tone: 'muted' });
-    expect([of('Tokens sent').of(draft), of('Needs in context').of(draft)]).toEqual([
+    expect([of('Tokens sent').of(draft), of('Needed facts in context').of(draft)]).toEqual([
       '900',
       '70.0 %',
     ]);
@@ -245,8 +251,21 @@ describe('the recorded column', () => {
       'Read from the cache',
     ]);
   });
+  it('says how much of the measured tokens the simulation gives', () => {
+    const of = (tokens_at_least: boolean) =>
+      reproduced(version('recorded', {}, { measured: { ...usage, tokens_at_least } }));
+    expect(of(false)).toContain('1.0k of the 2.0k measured tokens (50 %).');
+    expect(of(true)).toContain('1.0k tokens; some calls report no usage');
+    expect([reproduced(version('recorded')), reproduced(undefined)]).toEqual(['', '']);
+  });
+  it('says of which part of the sessions figures are', () => {
+    expect(sofar({ through: 12, total: 20 })).toBe('12 of 20 sessions');
+    expect(sofar({ through: 20, total: 20 })).toBe('');
+  });
   it('says what a change is compared with', () => {
     const recorded = version('recorded', {}, { measured: usage });
-    expect(measured(rows[0], recorded)?.means).toContain('Changes compare with 1.0k');
+    expect(measured(rows[0], recorded)).toEqual({ text: '≥2.0k', compared: '1.0k' });
+    expect(rows[0].change(version('draft', { tokens_sent: 750 }), recorded)?.text).toBe('−25 %');
+    expect(measured(rows[3], recorded)?.compared).toBe(null);
   });
 });

@@ -55,6 +55,24 @@ describe('composition', () => {
     ]).toEqual([1, 2, -1]);
   });
 
+  it('counts the requests beside a response in the share read from the cache, as the list does', () => {
+    const manifest = decode(manifestOf([], 2));
+    const { steps } = manifest;
+    [steps.read, steps.write, steps.uncached] = [
+      [90, 90],
+      [10, 10],
+      [0, 0],
+    ];
+    expect(totals(manifest, compose(manifest.entries, 2)).readShare).toBe(0.9);
+    [steps.beside, steps.beside_read] = [
+      [200, 0],
+      [20, 0],
+    ];
+    const composition = compose(manifest.entries, 2);
+    expect(totals(manifest, composition).readShare).toBe(0.5);
+    expect(ledgerAt(manifest, composition, 1).beside).toBe(200);
+  });
+
   it('survives a session without steps', () => {
     const manifest = decode(manifestOf([], 0));
     expect(manifest.last).toBe(1);
@@ -89,6 +107,18 @@ describe('ledger', () => {
     const ledger = ledgerAt(manifest, composition, 1);
     expect(ledger.visible + ledger.hidden + ledger.unexplained).toBe(ledger.prompt);
     expect(ledger.gap).toBe(5);
+  });
+
+  it('says where it is not known which of two contexts was sent', () => {
+    const unreported = (handed_out: boolean, managed?: number[]) =>
+      [1, 2, 3].map((step) => {
+        const given = { ...manifest, session: { ...manifest.session, handed_out } };
+        return ledgerAt({ ...given, steps: { ...manifest.steps, managed } }, composition, step)
+          .unreported;
+      });
+    expect(unreported(true, [1, 0])).toEqual([false, true, false]);
+    expect(unreported(true)).toEqual([true, true, false]);
+    expect(unreported(false)).toEqual([false, false, false]);
   });
 
   it('falls back on our own count where nothing was reported', () => {

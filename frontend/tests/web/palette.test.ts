@@ -41,3 +41,16 @@ test('what was typed can be searched for, last', () => {
   expect(asked).toEqual(['8417']);
   expect(does('', () => {})).toHaveLength(3);
 });
+
+test.each(['step 40', 'Step 40 of the longest session', 'what did it see at #40'])(
+  'the search offers the step of %j',
+  (typed) => {
+    expect(does(typed, () => {})).toEqual([
+      `Step 40 of the longest sessions, and search for “${typed}”`,
+    ]);
+  },
+);
+
+test.each(['step', 'step 0', 'footstep 40', 'step 40px'])('%j names no step', (typed) => {
+  expect(does(typed, () => {})).toEqual([`Search every session for “${typed}”`]);
+});

@@ -12,17 +12,17 @@ export type Row = {
   measured?(usage: Measured, sums: Sums): string | null;
 };
 
-/** A figure of the recorded baseline as its logs report it, and in `means` what it is compared by; null of versions
-    and of other figures. */
-export function measured(row: Row, version: Version): { text: string; means: string } | null {
+/** A figure of the recorded baseline as its logs report it, and the one that changes compare with where the simulation
+    of the recording gives another; null of versions and of other figures. */
+export function measured(
+  row: Row,
+  version: Version,
+): { text: string; compared: string | null } | null {
   const usage = version.measured;
   const text = usage ? row.measured?.(usage, version.sums) : null;
   if (!text) return null;
   const counted = row.of(version);
-  const means = text.endsWith(counted)
-    ? 'Measured: reported usage'
-    : `Measured: reported usage. Changes compare with ${counted}, which the rules of the simulation give`;
-  return { text, means };
+  return { text, compared: text.endsWith(counted) ? null : counted };
 }
 
 /** By what share it changed, or null where either is unknown. */
@@ -116,23 +116,23 @@ export const rows: Row[] = [
   row('Compactions', 'compactions', format.exact, 'count', '', 0),
   row('Revisions', 'revisions', format.exact, 'count', 'Steps at which the context was edited', 0),
   row(
-    'Needs in context',
+    'Needed facts in context',
     'in_context',
     share,
     'points',
     'Of the facts that later calls used: still there as they were',
     -1,
   ),
-  row('Needs named', 'named', share, 'points', 'A stub or a summary says it', 0),
+  row('Needed facts named', 'named', share, 'points', 'A stub or a summary says it', 0),
   row(
-    'Needs retrievable',
+    'Needed facts retrievable',
     'retrievable',
     share,
     'points',
     'Gone, but a stub says how to read it back',
     0,
   ),
-  row('Needs lost', 'lost', share, 'points', 'Gone without a trace'),
+  row('Needed facts lost', 'lost', share, 'points', 'Gone without a trace'),
   row(
     'Read back',
     'read_back_tokens',
@@ -148,15 +148,15 @@ export const rows: Row[] = [
     'One more call for each step whose needs are not in context',
   ),
   row(
-    'Edits feasible',
+    'Edits whose old text is in context',
     'edits_feasible',
     share,
     'points',
-    'Edits whose old text is in the context',
+    'Of the edits that the agent made: the model still saw the text that it replaced',
     -1,
   ),
   row(
-    'Words in context',
+    'Agent’s own words in context',
     'said_in_context',
     share,
     'points',

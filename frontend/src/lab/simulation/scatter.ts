@@ -29,9 +29,9 @@ export function scatterOf(body: Body, beside: Beside): ScatterProps {
       means: 'The sessions as recorded, and a policy that knows the future',
     });
   return {
-    title: 'Cost against needs in context',
+    title: 'Cost against recall',
     x: { label: 'cost including reading back', unit: 'microusd' },
-    y: { label: 'needs in context', unit: 'share' },
+    y: { label: 'recall', unit: 'share' },
     points: [
       ...beside.tried
         .filter((one) => one.in_context !== null)

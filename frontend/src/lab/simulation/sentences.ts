@@ -36,9 +36,7 @@ export function summary(body: Body, beside: Beside): string {
     );
   }
   if (against?.hides_more)
-    parts.push(
-      `${against.hides_more} ${against.hides_more === 1 ? 'has' : 'have'} fewer needs in context`,
-    );
+    parts.push(`${against.hides_more} ${against.hides_more === 1 ? 'has' : 'have'} lower recall`);
   const spread = spreads?.cost ?? spreads?.tokens ?? null;
   if (spread && spread.n > 1) {
     const of = spreads?.cost ? 'cost including reading back' : 'tokens sent';
@@ -64,3 +62,18 @@ export function ttlApart(sums: Sums): string {
   const [alone, edits] = [ttl - base, cost - ttl].map((by) => changeText(by / base));
   return `Against the recorded cost, the TTL changes ${alone} and edits ${edits}.`;
 }
+
+/** How much of the measured tokens the simulation of the recording gives, and which changes compare with that:
+    "" where no usage was reported. */
+export function reproduced(recorded: Version | undefined): string {
+  const [usage, tokens] = [recorded?.measured, recorded?.sums.tokens_sent];
+  if (!usage || !tokens) return '';
+  const of = usage.tokens_at_least
+    ? `${format.tokens(tokens)} tokens; some calls report no usage, so its share of the measured tokens is unknown`
+    : `${format.tokens(tokens)} of the ${format.tokens(usage.tokens)} measured tokens (${format.percent(tokens / usage.tokens)})`;
+  return `The recording as simulated sends ${of}. Where both are shown, changes compare with the figure as simulated.`;
+}
+
+/** Which part of the sessions the figures are of; "" for all of them. */
+export const sofar = ({ through, total }: { through: number; total: number }): string =>
+  through < total ? `${through} of ${format.plural(total, 'session')}` : '';

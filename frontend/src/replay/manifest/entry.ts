@@ -31,6 +31,8 @@ export type EntryDetail = {
   sha: string;
   text: string;
   truncated: boolean;
+  /** Whether it, or a version of it, is shown with masks that the store does not have. */
+  masked: boolean;
   json: string;
   /** How the tokens were arrived at: o200k tokens times the session's ratio (permille). */
   counts: {

@@ -18,11 +18,13 @@ type Ledger = {
   write: number | null;
   uncached: number | null;
   output: number | null;
-  cost: number | null;
+  cost: number | null; // of all requests behind the response
+  beside: number; // prompt tokens of the requests other than the one that is shown
   gap: number; // prompt - (read + write + uncached): what does not reconcile
   at: number | null;
   waited: number | null; // since the step before
   model: string;
+  unreported: boolean; // the agent had two contexts, and did not report which it sent
 };
 
 /** Tokens of what is recited at a step; of the next one as far as it is known. */
@@ -88,6 +90,7 @@ export function ledgerAt(manifest: Manifest, composition: Composition, step: num
     uncached,
     output: value(steps.output),
     cost: value(steps.cost),
+    beside: steps.beside?.[i] ?? 0,
     gap: prompt === null || read === null ? 0 : prompt - read - (write ?? 0) - (uncached ?? 0),
     at: value(steps.at),
     waited:
@@ -95,6 +98,11 @@ export function ledgerAt(manifest: Manifest, composition: Composition, step: num
         ? value(steps.at)! - steps.at[i - 1]!
         : null,
     model: manifest.models[value(steps.model) ?? 0] ?? session.model,
+    unreported:
+      Boolean(session.handed_out) &&
+      manifest.run.origin !== 'simulated' &&
+      !next &&
+      !steps.managed?.[i],
   };
 }
 
@@ -143,14 +151,17 @@ export function totals(manifest: Manifest, composition: Composition): Totals {
     if (here > peak) [peak, peakStep] = [here, step];
     peakCounted = Math.max(peakCounted, counted);
   }
-  const [read, write, uncached] = [sum(steps.read), sum(steps.write), sum(steps.uncached)];
+  const write = sum(steps.write);
+  const billed = sum(steps.read) + write + sum(steps.uncached) + sum(steps.beside ?? []);
   return {
     peak,
     peakStep,
     peakCounted,
     cost: steps.cost.some((cost) => cost !== null) ? sum(steps.cost) : null,
-    billed: known ? read + write + uncached : null,
-    readShare: known && read + write + uncached > 0 ? read / (read + write + uncached) : null,
+    billed: known ? billed : null,
+    // Of all requests, as the list of sessions has it.
+    readShare:
+      known && billed > 0 ? (sum(steps.read) + sum(steps.beside_read ?? [])) / billed : null,
     // Cache writes over the largest context: 1.0 means every token was written once.
     rewrite: known && peak > 0 && write > 0 ? write / peak : null,
     compactions: manifest.events.filter((event) => event.kind === 'compaction').length,

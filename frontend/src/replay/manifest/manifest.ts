@@ -36,7 +36,8 @@ export type SessionHead = {
   outcome?: string;
   policy?: string | null;
   policy_from?: 'request' | 'rollout' | 'team' | 'default' | null;
-  cost_at_least?: boolean; // reported outputs are smaller than what the log shows of them
+  cost_at_least?: boolean; // the log lacks a part of it
+  handed_out?: boolean; // an agent was given a managed context
 };
 export type Child = {
   id: string;
@@ -46,6 +47,7 @@ export type Child = {
   tokens_peak: number;
   ended: number | null; // ms
   cost_microusd: number | null;
+  cost_at_least?: boolean; // the log lacks a part of it
 };
 export type Run = {
   id: string;
@@ -124,7 +126,12 @@ export type StepColumns = Record<
   | 'cause'
   | 'model',
   Column
-> & { managed?: Column; recited?: Column };
+> & {
+  managed?: Column;
+  recited?: Column;
+  beside?: Column; // prompt tokens of the response's other requests
+  beside_read?: Column; // those of them read from the cache
+};
 
 export type ManifestJson = {
   v: number;

@@ -23,12 +23,12 @@ export type Budget = Limits & {
 
 export type Line = { name: string; tokens: number; title: string };
 
-/** Where the policy aims, warns and acts, and what there is: in the order in which a growing context gets there. */
+/** Where the policy aims, warns and compacts, and what there is: in the order in which a growing context gets there. */
 export function linesOf({ target, warn, trigger, room, window }: Limits): Line[] {
   const lines: [string, number | null, string][] = [
-    ['target', target, 'What the policy aims at when it acts'],
+    ['target', target, 'What the policy aims at when it compacts'],
     ['warn', warn, 'From here on the agent is warned'],
-    ['trigger', trigger, 'From here on the policy acts'],
+    ['trigger', trigger, 'From here on the policy compacts'],
     ['room', room < window ? room : null, 'The window less what is kept free for the output'],
     ['window', window, ''],
   ];

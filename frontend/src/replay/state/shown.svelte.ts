@@ -41,6 +41,7 @@ export type Props = {
   may_note?: boolean;
   events_url: string;
   entry_url: string;
+  reveal_url?: string; // who may see one block without its masks
   simulate_url?: string;
   policies?: string[]; // that can be simulated: presets, and the team's own with their version
   replay_url: string;

@@ -57,7 +57,7 @@ export function fill(
   drawing.strokeStyle = drawing.fillStyle = panel;
   drawing.lineWidth = 1.2 * ratio;
   drawing.beginPath();
-  if (look.hatch === '.') drawing.arc(size / 2, size / 2, ratio, 0, 7);
+  if (look.hatch === '.') drawing.arc(size / 2, size / 2, 1.5 * ratio, 0, 7);
   else if (look.hatch === '-') {
     drawing.moveTo(0, size / 2);
     drawing.lineTo(size, size / 2);

@@ -5,6 +5,16 @@ export type Command = { does: string; keys: string; run(): void };
 
 const MOST = 12;
 
+/** What the search page takes for a step: keep in sync with sessions/views/search/step_asked.py. */
+const STEP = /(?:^|\s)(?:step|#)\s?(\d{1,7})(?=\s|$)/i;
+
+/** What the search says it does with these words. */
+function searchFor(text: string): string {
+  const step = Number(STEP.exec(text)?.[1] ?? 0);
+  if (!step) return `Search every session for “${text}”`;
+  return `Step ${step} of the longest sessions, and search for “${text}”`;
+}
+
 /** Shortcuts whose words hold every typed word, those of this page first, and policies; then the
 search. */
 export function commandsFor(
@@ -27,8 +37,6 @@ export function commandsFor(
   );
   const text = typed.trim();
   const offers: Command[] =
-    text && search
-      ? [{ does: `Search every session for “${text}”`, keys: '', run: () => search(text) }]
-      : [];
+    text && search ? [{ does: searchFor(text), keys: '', run: () => search(text) }] : [];
   return [...found.slice(0, MOST), ...offers];
 }
