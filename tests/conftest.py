@@ -1,5 +1,6 @@
 """What tests of every package share: a running server, a browser, PostgreSQL."""
 
+import functools
 import http.cookiejar
 import os
 import re
@@ -102,10 +103,18 @@ def django_db_keepdb(django_db_modify_db_settings: None) -> Iterator[bool]:
         return
     database = Path(connection.settings_dict["TEST"]["NAME"])
     shutil.copy(empty_store(), database)
+    sys.addaudithook(functools.partial(_refuse_to_open, str(database)))
     yield True
     connection.close()
     for file in database.parent.glob(f"{database.name}*"):
         file.unlink()
+
+
+def _refuse_to_open(database: str, event: str, arguments: tuple[Any, ...]) -> None:
+    """Closing a file frees all locks that its process has on it. Without SQLite's, the next process
+    truncates its shared memory, and this one dies of a bus error (sqlite.org/howtocorrupt.html)."""
+    if event == "open" and str(arguments[0]).startswith(database):
+        raise RuntimeError(f"{arguments[0]} is open in SQLite: let another process read it")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -43,7 +43,7 @@ def Says(text: str) -> Reply:
 
 
 def Calls(name: str, call: str = "", **given: Any) -> Reply:
-    """An answer that reasons and calls a tool."""
+    """An answer that reasons and calls a tool; chat completions show a `summary`, if any."""
     known = {"type": "function_call", "name": name, "status": "completed"}
     thought = {"type": "reasoning", "summary": [], "encrypted_content": "gAAAA"}
     return [thought, {**known, "call_id": call, "arguments": json.dumps(given)}]
@@ -220,10 +220,13 @@ def _chat(body: Json, number: int, items: list[Json], size: int) -> tuple[Json, 
     reason = "tool_calls" if calls else "stop"
     known = {"id": f"chatcmpl-{number}", "created": 1, "model": body["model"]}
     message |= {"tool_calls": calls} if calls else {}
+    thoughts = [part["text"] for one in items for part in one.get("summary") or ()]
+    message |= {"reasoning_content": thoughts[0]} if thoughts else {}
     choice = {"index": 0, "message": message, "finish_reason": reason}
     made = {**known, "object": "chat.completion", "choices": [choice], "usage": usage}
     deltas: list[Json] = [
         {"role": "assistant", "content": ""},
+        *({"reasoning_content": one} for one in thoughts),
         *({"content": one} for one in texts),
     ]
     for at, call in enumerate(calls):

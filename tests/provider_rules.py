@@ -36,13 +36,15 @@ FIELDS = {
     "tool_result": ({"tool_use_id"}, {"content", "is_error"}),
     "image": ({"source"}, set()),
     "document": ({"source"}, {"title", "context", "citations"}),
+    "tool_addition": ({"tool"}, set()),
+    "tool_removal": ({"tool"}, set()),
 }
 """Fields that a block must have, and those it may have besides `type` and `cache_control`."""
 
 SPOKEN_BY = {
     "user": {"text", "image", "document", "tool_result"},
     "assistant": {"text", "thinking", "redacted_thinking", "tool_use"},
-    "system": {"text"},
+    "system": {"text", "tool_addition", "tool_removal"},
 }
 NO_BREAKPOINT = {"thinking", "redacted_thinking"}
 EPHEMERAL = [{"type": "ephemeral"}, *({"type": "ephemeral", "ttl": t} for t in ("5m", "1h"))]
@@ -128,7 +130,8 @@ def _system(system: Any) -> Iterator[str]:
 
 
 def _message(at: str, message: Any) -> Iterator[str]:
-    if not isinstance(message, dict) or set(message) - {"clear_at"} != {"role", "content"}:
+    more = {"clear_at", "output_config"}
+    if not isinstance(message, dict) or set(message) - more != {"role", "content"}:
         yield f"{at}: role and content, and nothing else"
         return
     role, content = message["role"], message["content"]
@@ -139,7 +142,7 @@ def _message(at: str, message: Any) -> Iterator[str]:
         if not content.strip():
             yield f"{at}: text content blocks must contain non-whitespace text"
         return
-    if not isinstance(content, list) or not content:
+    if not isinstance(content, list) or not (content or message.get("output_config")):
         yield f"{at}: must have non-empty content"
         return
     for index, block in enumerate(content):

@@ -2,6 +2,8 @@
 
 Such a message follows one of the user, or another system message, and nothing but one of the
 assistant follows it. `clear_at` needs a beta, and allows neither breakpoints nor anything but text.
+A message that only sets the effort may be anywhere. The effort and changes of tools need a beta
+each; tools are named as `tools` lists them.
 """
 
 from __future__ import annotations
@@ -13,9 +15,13 @@ Json = dict[str, Any]
 
 MODELS = ("claude-opus-4-8", "claude-opus-5", "claude-fable-5", "claude-sonnet-5-5")
 BETA = "mid-conversation-system-clear-at-2026-08-21"
+EFFORT = {"mid-conversation-output-config-2026-07-01", "per-turn-control-2026-07-01"}
+"""Any of them; the second is what Claude Code sends."""
+TOOLS = {"mid-conversation-tool-changes-2026-07-01"}
+EFFORTS = ("low", "medium", "high", "xhigh", "max")
 
 
-def wrong(body: Json, betas: str = BETA) -> list[str]:
+def wrong(body: Json, betas: str = ",".join((BETA, *EFFORT, *TOOLS))) -> list[str]:
     """Why a request is refused; empty where it is not."""
     messages = body["messages"]
     places = [at for at, message in enumerate(messages) if message["role"] == "system"]
@@ -25,6 +31,7 @@ def wrong(body: Json, betas: str = BETA) -> list[str]:
     for at, message in enumerate(messages):
         if message.get("clear_at") is not None:
             found += (f"messages.{at}{problem}" for problem in _clearing(message, betas))
+        found += (f"messages.{at}{problem}" for problem in _directing(message, body, betas))
     return found
 
 
@@ -40,10 +47,30 @@ def shown(messages: list[Json]) -> list[Json]:
 
 
 def _misplaced(messages: list[Json], at: int) -> Iterator[str]:
+    if not messages[at]["content"]:
+        return
     if at == 0 or messages[at - 1]["role"] == "assistant":
         yield f"messages.{at}: a system message must follow a user message"
     if at + 1 < len(messages) and messages[at + 1]["role"] == "user":
         yield f"messages.{at}: a system message must precede an assistant message or end the array"
+
+
+def _directing(message: Json, body: Json, betas: str) -> Iterator[str]:
+    given, allowed = message.get("output_config"), set(betas.split(","))
+    if given is not None:
+        if not EFFORT & allowed:
+            yield ".output_config: Extra inputs are not permitted"
+        if message["role"] != "system" or set(given) - {"effort"}:
+            yield ".output_config: only an effort, and only on role 'system' messages"
+        if given.get("effort", "low") not in EFFORTS:
+            yield f".output_config.effort: Input should be one of {', '.join(EFFORTS)}"
+    listed = {tool["name"] for tool in body.get("tools", [])}
+    for block in [] if isinstance(message["content"], str) else message["content"]:
+        if block["type"] in ("tool_addition", "tool_removal"):
+            if not TOOLS & allowed:
+                yield f".content: {block['type']} needs a beta"
+            if block["tool"].get("name") not in listed:
+                yield f".content: no tool {block['tool'].get('name')} is in tools"
 
 
 def _clearing(message: Json, betas: str) -> Iterator[str]:

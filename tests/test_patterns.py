@@ -50,10 +50,8 @@ FROM_RECORDS = {
     # Words that people search for, escaped.
     "re.escape(text)": [re.escape(text) for text in SEARCHED],
     "_pattern(piece.text)": [search_words._pattern(text) for text in SEARCHED],
-    "'|'.join(map(_pattern, parts))": ["|".join(map(search_words._pattern, SEARCHED))],
-    r"f'(?<![^\\W_]){pattern}(?![^\\W_])'": [
-        rf"(?<![^\W_]){search_words._pattern(text)}(?![^\W_])" for text in SEARCHED
-    ],
+    "'|'.join(map(_marked, parts))": ["|".join(map(search_words._marked, SEARCHED))],
+    "_alone(text)": [search_words._alone(text) for text in SEARCHED],
     "pattern": [
         found.pattern for tags in yaml._Loader.yaml_implicit_resolvers.values() for _, found in tags
     ],

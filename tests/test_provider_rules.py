@@ -32,6 +32,11 @@ def body(*messages: Json, **more: Any) -> Json:
     return {"model": "m", "max_tokens": 1, "messages": list(messages), **more}
 
 
+def set_to(effort: str, *blocks: Json) -> Json:
+    return {"role": "system", "content": list(blocks), "output_config": {"effort": effort}}
+
+
+NO_TOOL = {"type": "tool_removal", "tool": {"type": "tool_reference", "name": "f"}}
 CACHED = {"cache_control": {"type": "ephemeral"}}
 IMAGE = {"type": "image", "source": {"type": "url", "url": "https://a/b.png"}}
 
@@ -71,6 +76,10 @@ IMAGE = {"type": "image", "source": {"type": "url", "url": "https://a/b.png"}}
         (body(HELLO, tools=[{"name": "a", "input_schema": {}}]), "object"),
         (body(HELLO, tools=[{"name": "a", "input_schema": {"type": "object"}}] * 2), "unique"),
         (body(HELLO, system=[IMAGE]), "only text"),
+        (body(HELLO, set_to("low"), model="claude-opus-5"), None),
+        (body(HELLO, set_to("lowest"), model="claude-opus-5"), "should be one of"),
+        (body({**HELLO, "output_config": {"effort": "low"}}), "only on role 'system'"),
+        (body(HELLO, set_to("low", NO_TOOL), model="claude-opus-5"), "no tool f"),
         (body(user({"type": "image", "source": {"type": "base64", "media_type": "image/bmp",
                                                 "data": "AA=="}})), "media_type"),
         (body(HELLO, assistant(USE), user(RESULT), thinking={"type": "enabled"}), "start with"),

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from contextlab.logs import OneLine
+from contextlab.operations.logs import OneLine
 from tests.sessions.conftest import jobs_wait, program, world
 from tests.sessions.programs import Program
 from tests.sessions.web.addresses import PRIVATE

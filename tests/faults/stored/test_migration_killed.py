@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import ROOT
-from tests.contextlab.separate_store import SqliteStore
+from tests.contextlab.stores.separate_store import SqliteStore
 
-OLD_STORE = ROOT / "tests" / "contextlab" / "store_9ecb88f"
+OLD_STORE = ROOT / "tests" / "contextlab" / "stores" / "store_9ecb88f"
 
 DIES_AT = """
 import os, sys
