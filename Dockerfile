@@ -22,7 +22,7 @@ FROM python:3.12-slim
 RUN apt-get update && apt-get install -y --no-install-recommends postgresql-client \
     && rm -rf /var/lib/apt/lists/*
 COPY --from=wheel /src/dist /tmp/dist
-RUN pip install --no-cache-dir -c /tmp/dist/constraints.txt "$(ls /tmp/dist/*.whl)[postgres,sso]" \
+RUN pip install --no-cache-dir -c /tmp/dist/constraints.txt "$(ls /tmp/dist/*.whl)[postgres,redis,sso,s3,anthropic]" \
     && rm -r /tmp/dist \
     && useradd --create-home contextlab \
     && install -d -m 700 -o contextlab /data /data/backups

@@ -6,7 +6,7 @@ import sys
 
 from django.core.management import execute_from_command_line
 
-from contextlab.permissions import keep_private
+from contextlab.operations.permissions import keep_private
 
 if __name__ == "__main__":
     keep_private()

@@ -115,7 +115,7 @@ def running(visit: Visit) -> None:
     page, notices = visit.page, visit.replay(RUNNING)
     page.goto(f"{notices}steps/8/")
     page.get_by_role("button", name="Peak").first.click()
-    page.get_by_text("retries S7").first.wait_for()
+    page.get_by_text("retries step 7").first.wait_for()
     visit.shoot("retry")
     visit.at(f"{notices}tools/", "session-tools")
     visit.at(f"{notices}policy/", "session-policy")

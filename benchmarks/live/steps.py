@@ -15,7 +15,7 @@ import sqlite3
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +33,8 @@ STEP_MS, GROWTH = 25, 1.2
 
 def main() -> None:
     """Run it."""
-    steps = list(islice(_steps(Path(os.environ["CONTEXTLAB_CORPUS"]).expanduser()), STEPS))
+    corpus = Path(os.environ["CONTEXTLAB_CORPUS"]).expanduser()
+    steps = list(islice(chain.from_iterable(sessions_of(corpus)), STEPS))
     say(f"{'steps':<14}{'CPU ms':>8}{'KB out':>8}{'memory MB':>11}")
     found = []
     with lab() as started:
@@ -48,7 +49,7 @@ def main() -> None:
 
 
 @dataclass
-class _Step:
+class Step:
     """What was said before a call, the call's answer, and its usage."""
 
     before: list[dict[str, Any]] = field(default_factory=list)
@@ -56,19 +57,20 @@ class _Step:
     usage: Any = None
 
 
-def _steps(folder: Path) -> Iterator[_Step]:
+def sessions_of(folder: Path) -> Iterator[list[Step]]:
+    """The steps of each session in the logs of a folder."""
     for path in sorted(folder.rglob("*.jsonl")):
         try:
             log = parse(path.read_bytes(), path.name)
         except NotALog:
             continue
         for session in log.sessions:
-            yield from _steps_of(session.records)
+            yield list(_steps_of(session.records))
 
 
-def _steps_of(records: list[Any]) -> Iterator[_Step]:
+def _steps_of(records: list[Any]) -> Iterator[Step]:
     usage = {one.call: one.usage_raw for one in records if isinstance(one, Call) and one.usage_raw}
-    step, call = _Step(), ""
+    step, call = Step(), ""
     for one in (record for record in records if isinstance(record, Message) and record.blocks):
         said = {"role": one.role, "content": one.blocks}
         if one.role == "assistant" and one.call and one.call == call:
@@ -76,12 +78,12 @@ def _steps_of(records: list[Any]) -> Iterator[_Step]:
         elif one.role == "assistant":
             if step.answer:
                 yield step
-                step = _Step()
+                step = Step()
             step.answer, step.usage, call = said, usage.get(one.call), one.call or ""
         elif one.role == "user":
             if step.answer:
                 yield step
-                step, call = _Step(), ""
+                step, call = Step(), ""
             step.before.append(said)
 
 
@@ -95,7 +97,7 @@ class _Walk:
     context: str = ""
     received: int = 0
 
-    def window(self, steps: list[_Step], begin: int, end: int) -> float:
+    def window(self, steps: list[Step], begin: int, end: int) -> float:
         """Walk on to a window, and through it; return the CPU of a step in ms."""
         self._through(steps, begin)
         before, received, end = self.started.cpu(), self.received, min(end, len(steps))
@@ -106,9 +108,9 @@ class _Walk:
         say(f"{begin:>5,} – {end:<6,}{spent:>8.1f}{size:>8.1f}{memory:>11.0f}")
         return spent
 
-    def _through(self, steps: list[_Step], end: int) -> None:
+    def _through(self, steps: list[Step], end: int) -> None:
         while self.at < end:
-            last = steps[self.at - 1] if self.at else _Step()
+            last = steps[self.at - 1] if self.at else Step()
             messages = [*([last.answer] if last.answer else []), *steps[self.at].before]
             body: dict[str, Any] = {"messages": messages or None}
             if self.context:

@@ -84,7 +84,8 @@ def audited(on: Stage, it: Provider, model: Model, session: str, shown: list[int
     main = [sent for sent in model.log if sent.kind == "main"]
     managed = [sent.body for sent in main if sent.is_managed]
     own = on.lab.request("GET", f"sessions/{session}")
-    children = {one["external_id"] for one in sessions(on.lab)} - {session}
+    children = len({one["external_id"] for one in sessions(on.lab)} - {session})
+    asked = len({"sub", "side"} & {sent.kind for sent in model.log})
     backs = sum(map(messages_model.has_read_back, managed))
     unseen = backs > 0 and messages_model.READ_BACK not in agent_log(on.home, session)
     made = on.lab.request("GET", f"sessions/{session}/revisions")["revisions"]
@@ -97,7 +98,7 @@ def audited(on: Stage, it: Provider, model: Model, session: str, shown: list[int
         ("requests managed, of all", len(managed) > 60, f"{len(managed)} of {len(main)}"),
         ("requests with a read-back, unseen by Claude Code", unseen, backs),
         ("compactions by Claude Code, at steps", len(compactions) == 1, compactions),
-        ("child sessions: a sub-agent, side calls", len(children) == 2, len(children)),
+        ("child sessions: a sub-agent, side calls if any", children == asked, children),
         ("stored steps", own["steps"] >= len(model.acts), own["steps"]),
     ])  # fmt: skip
 
