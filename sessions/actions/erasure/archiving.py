@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -15,13 +16,12 @@ from django.utils import timezone
 
 from sessions.actions.accounts import audit
 from sessions.actions.archives.packed import AT_ONCE, TABLES, PackedSession, pack, texts_in
-from sessions.actions.erasure.holds import held
-from sessions.actions.erasure.rows import text_bytes
+from sessions.actions.erasure.holds import held, on_hold
 from sessions.actions.jobs import jobs
 from sessions.actions.jobs.attempts import Running
 from sessions.actions.record.erased import CHUNK, Uses
 from sessions.actions.search.indexing import forget_some, merge_soon
-from sessions.models import Archive, AuditEntry, Blob, Job, Retention, Session, Team
+from sessions.models import Archive, AuditEntry, Blob, Block, Job, Retention, Session, Team
 from sessions.models.record.blobs import DamagedBlob, keep, sha256
 from sessions.models.record.values import MissingBlob, contents
 from sessions.models.web.happened import happened
@@ -46,7 +46,7 @@ Heard = Callable[[], None]
 class Cold:
     """What archiving would pack: sessions, bytes of their messages, and how many a hold keeps."""
 
-    sessions: list[UUID]
+    sessions: int
     bytes: int
     held: int
 
@@ -55,9 +55,26 @@ def cold(team: Team, days: int | None, now: datetime) -> Cold:
     """Sessions to which nothing came for so many days, and that were not unpacked since: a dry
     run. The demo, sessions with unfinished jobs and what is on hold stay."""
     if days is None:
-        return Cold([], 0, 0)
-    ids, kept = _free(team, list(_idle(team, days, now)))
-    return Cold(ids, text_bytes(ids), kept)
+        return Cold(0, 0, 0)
+    idle, busy, kept = _idle(team, days, now), _busy(team), on_hold(team)
+    free = _weight(idle) - _weight_among(idle, busy)
+    on = free if kept is None else _weight_among(idle, kept - busy)
+    left = free - on
+    return Cold(left["sessions"], left["bytes"], on["sessions"])
+
+
+def _weight(idle: QuerySet[Session, UUID]) -> Counter[str]:
+    """How many sessions these are, and the bytes of their messages, which no archive holds."""
+    rows = idle.order_by()
+    size = Block.objects.filter(session__in=rows).aggregate(n=Sum("bytes"))["n"]
+    return Counter(sessions=rows.count(), bytes=size or 0)
+
+
+def _weight_among(idle: QuerySet[Session, UUID], some: set[UUID]) -> Counter[str]:
+    found, listed = Counter[str](), list(some)
+    for start in range(0, len(listed), CHUNK):
+        found += _weight(idle.filter(pk__in=listed[start : start + CHUNK]))
+    return found
 
 
 def _idle(team: Team, days: int, now: datetime) -> QuerySet[Session, UUID]:
@@ -72,13 +89,19 @@ def _idle(team: Team, days: int, now: datetime) -> QuerySet[Session, UUID]:
     return rows.order_by("pk").values_list("pk", flat=True)
 
 
-def _free(team: Team, ids: list[UUID]) -> tuple[list[UUID], int]:
-    """Those of these sessions without unfinished jobs and holds, and how many a hold keeps."""
-    busy = Job.objects.filter(team=team, state__in=(Job.State.QUEUED, Job.State.RUNNING))
-    named = set(busy.values_list("payload__session", flat=True))
-    done = [pk for pk in ids if str(pk) not in named]
+def _free(team: Team, ids: list[UUID]) -> list[UUID]:
+    """Those of these sessions without unfinished jobs and holds."""
+    busy = _busy(team)
+    done = [pk for pk in ids if pk not in busy]
     kept = held(team, done)
-    return [pk for pk in done if pk not in kept], len(kept)
+    return [pk for pk in done if pk not in kept]
+
+
+def _busy(team: Team) -> set[UUID]:
+    """The sessions with unfinished jobs."""
+    jobs = Job.objects.filter(team=team, state__in=(Job.State.QUEUED, Job.State.RUNNING))
+    named = jobs.filter(payload__session__isnull=False)
+    return set(map(UUID, named.values_list("payload__session", flat=True)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +186,7 @@ def archive(
     idle = _idle(team, days, timezone.now())
     while some := list(idle.filter(pk__gt=last)[:SESSIONS]):
         made, last = 0, some[-1]
-        for pk in _free(team, some)[0]:
+        for pk in _free(team, some):
             if stop():
                 break
             made += _archive_one(team, pk)

@@ -30,7 +30,8 @@ class Held(ValueError):
 
 def in_force(team: Team) -> list[Hold]:
     """A team's holds, oldest first."""
-    return list(Hold.objects.filter(team=team, released=None).order_by("created"))
+    rows = Hold.objects.filter(team=team, released=None).select_related("team")
+    return list(rows.order_by("created"))
 
 
 def held(team: Team, sessions: Iterable[UUID]) -> dict[UUID, Hold]:
@@ -39,15 +40,26 @@ def held(team: Team, sessions: Iterable[UUID]) -> dict[UUID, Hold]:
     wanted = set(sessions)
     found: dict[UUID, Hold] = {}
     for hold in in_force(team):
-        if hold.kind == Hold.Kind.TEAM:
-            its = wanted
-        elif hold.kind == Hold.Kind.TASK:
-            rows = Session.objects.for_team(team).filter(task=hold.task)
-            its = set(with_sub_agents(team, rows.values_list("pk", flat=True)))
-        else:
-            its = set(with_sub_agents(team, [hold.session] if hold.session else []))
-        found |= {pk: hold for pk in its & wanted if pk not in found}
+        its = _named(hold)
+        on = wanted if its is None else its & wanted
+        found |= {pk: hold for pk in on if pk not in found}
     return found
+
+
+def on_hold(team: Team) -> set[UUID] | None:
+    """The sessions of a team that a hold keeps; None if it keeps all."""
+    named = [_named(hold) for hold in in_force(team)]
+    return None if None in named else set[UUID]().union(*filter(None, named))
+
+
+def _named(hold: Hold) -> set[UUID] | None:
+    """The sessions that a hold is on, with their sub-agents; None if it is on the team."""
+    if hold.kind == Hold.Kind.TEAM:
+        return None
+    if hold.kind == Hold.Kind.TASK:
+        rows = Session.objects.for_team(hold.team).filter(task=hold.task)
+        return set(with_sub_agents(hold.team, rows.values_list("pk", flat=True)))
+    return set(with_sub_agents(hold.team, [hold.session] if hold.session else []))
 
 
 def refuse_held(team: Team, sessions: Iterable[UUID], *, whole_team: bool = False) -> None:

@@ -90,9 +90,7 @@ def archive(request: HttpRequest, wanted: shapes.ArchivingIn) -> HttpResponse:
     team = team_to(request, "erase")
     if wanted.dry_run:
         found = archiving.cold(team, wanted.days, timezone.now())
-        return json_answer(
-            {"sessions": len(found.sessions), "bytes": found.bytes, "held": found.held}
-        )
+        return json_answer({"sessions": found.sessions, "bytes": found.bytes, "held": found.held})
     archiving.change(team, wanted.days, actor_of(request))
     return json_answer(describe_archiving(team))
 

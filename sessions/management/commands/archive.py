@@ -61,7 +61,7 @@ class Command(BaseCommand):
         held = f"; {found.held:,} more are on hold" if found.held else ""
         if wanted is not None:
             self.stdout.write(
-                f"Without a new step for {wanted:,} days: {len(found.sessions):,} sessions, "
+                f"Without a new step for {wanted:,} days: {found.sessions:,} sessions, "
                 f"{found.bytes:,} bytes of messages{held}."
             )
 

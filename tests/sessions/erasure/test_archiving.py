@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from compaction.redaction.team_rules import TeamRule
@@ -17,6 +19,7 @@ from sessions.actions.archives import packed, unpack
 from sessions.actions.erasure import archiving, retention
 from sessions.actions.erasure.holds import hold
 from sessions.actions.erasure.requests import ErasureRule, scope_of
+from sessions.actions.erasure.rows import text_bytes
 from sessions.actions.erasure.rules import sessions_of
 from sessions.actions.imports.export import export
 from sessions.actions.imports.imports import begin_import, run_import
@@ -244,19 +247,39 @@ def test_a_large_one_is_unpacked_by_a_job(
 
 def test_what_is_at_work_held_or_new_stays(program: Program) -> None:
     session = aged(program, "old", 100)
+    other = aged(program, "other", 100, marked="heron")
     Job.objects.all().delete()
     now = timezone.now()
-    assert archiving.cold(program.team, None, now).sessions == []
-    assert archiving.cold(program.team, 101, now).sessions == []
-    assert archiving.cold(program.team, 30, now).sessions == [session.pk]
+    sizes = {one.pk: text_bytes([one.pk]) for one in (session, other)}
+    whole = archiving.Cold(2, sum(sizes.values()), 0)
+    rest = archiving.Cold(1, sizes[other.pk], 0)
+
+    def cold(days: int | None) -> archiving.Cold:
+        return archiving.cold(program.team, days, now)
+
+    assert cold(None) == cold(101) == archiving.Cold(0, 0, 0)
+    assert cold(30) == whole
     job = Job.objects.create(
         team=program.team, kind="tend", payload={"session": str(session.pk)}, wake_after=now
     )
-    assert archiving.cold(program.team, 30, now).sessions == []
-    job.delete()
+    Job.objects.create(team=program.team, kind="index", payload={}, wake_after=now)
+    assert cold(30) == rest
     hold(program.team, Hold.Kind.SESSION, str(session.pk), COMMAND, "a lawsuit")
-    found = archiving.cold(program.team, 30, now)
-    assert (found.sessions, found.held) == ([], 1)
+    assert cold(30) == rest  # counted once: its job keeps it
+    job.delete()
+    assert cold(30) == replace(rest, held=1)
+    hold(program.team, Hold.Kind.TEAM, "", COMMAND, "a lawsuit")
+    assert cold(30) == archiving.Cold(0, 0, 2)
+
+
+def test_the_dry_run_reads_no_ids(program: Program) -> None:
+    for number in range(3):
+        Session.objects.create(team=program.team, external_id=str(number), block_count=1)
+    Session.objects.update(changed=timezone.now() - timedelta(days=9), ended_at=1)
+    with CaptureQueriesContext(connection) as few:
+        assert archiving.cold(program.team, 3, timezone.now()).sessions == 3
+    asked = [one["sql"] for one in few if "block_count" in one["sql"]]
+    assert len(asked) == 2 and all("COUNT(" in sql or "SUM(" in sql for sql in asked)
 
 
 def test_a_hold_that_comes_meanwhile_keeps_the_rest(
