@@ -21,7 +21,7 @@ from sessions.actions.memory import gathering
 from sessions.actions.policies import guardrails
 from sessions.actions.record.measure import is_outdated, measure
 from sessions.actions.record.measured import ENGINE as MEASURES
-from sessions.actions.reviews import fact_ledgers, reviews
+from sessions.actions.reviews import fact_ledgers, ranks, reviews
 from sessions.models import FactLedger, Job, Run, Session, Team
 from sessions.models.record.blobs import DamagedBlob
 from sessions.models.record.sessions import SOURCE_LIVE, SessionQuerySet
@@ -43,9 +43,9 @@ def ask(session: Session) -> Job:
 
 
 def ask_all(team: Team) -> Job | None:
-    """Queue the assessment of all sessions of a team whose assessment is missing or outdated; None
-    if there are none."""
-    if not _unassessed(team).exists():
+    """Queue the assessment of all sessions of a team whose assessment is missing or outdated, and
+    the ranking of review items; None if there are none."""
+    if not (ranks.unranked(team) or _unassessed(team).exists()):
         return None
     return jobs.enqueue(team, "assess", {"all": True}, f"assess:{team.pk}")
 
@@ -126,6 +126,8 @@ def _ended(running: Running, session: Session, *, last: bool) -> bool:
 
 
 def _walk(running: Running) -> None:
+    while ranks.rank_some(running.team):
+        running.progress(0, None, "review items")
     rows = _unassessed(running.team)
     if (after := running.payload.get("after")) is not None:
         rows = rows.filter(pk__gt=UUID(after))

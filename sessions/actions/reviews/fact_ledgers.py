@@ -14,8 +14,9 @@ from compaction.losses.repairs import WINDOW
 from compaction.summaries.model.asked import AskedSection, parts_of
 from sessions.actions.reviews.after_effects import AfterEffects, after_effects
 from sessions.actions.reviews.compaction_verdicts import is_missed
+from sessions.actions.reviews.ranks import rank_by
 from sessions.actions.reviews.sizes import sizes_of
-from sessions.models import Edit, FactLedger, Revision, Session
+from sessions.models import Edit, FactLedger, ReviewItem, Revision, Session
 from sessions.models.record.replaced import (
     REAL,
     SUMMARISING,
@@ -131,6 +132,7 @@ def keep_ledger(session: Session, revision: Revision) -> FactLedger | None:
             "engine": ENGINE,
         },
     )
+    ReviewItem.objects.filter(revision=revision).update(rank=rank_by(row))
     return row
 
 

@@ -6,24 +6,15 @@ from datetime import datetime, timedelta
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import Count, F, OrderBy, Q
+from django.db.models import Count, F, Q
 from django.utils import timezone
 
 from sessions.actions.reviews.review_rules import rules_of
-from sessions.models import Review, ReviewItem, Team
-from sessions.models.record.demo_data import counts
+from sessions.models import Review, ReviewItem, Revision, Team
+from sessions.models.record.demo_data import demo_data
 from sessions.models.reviews.reviews import ReviewItemQuerySet
 
 TAKEN = "Someone else is reviewing this compaction. Try again later, or choose another one."
-
-WORST: tuple[OrderBy | str, ...] = (
-    *(
-        F(f"revision__fact_ledger__{of}").desc(nulls_last=True)
-        for of in ("after__microusd", "missed", "after_effects")
-    ),
-    *("created", "pk"),
-)
-"""Items by what the loss cost, where that is known; then by lost facts that were needed again."""
 
 
 class CannotReview(ValueError):
@@ -54,16 +45,28 @@ def room_for(item: ReviewItem, user: User) -> bool:
     return item.finished is None and others < item.wanted
 
 
+def items_of(team: Team, *, demo: bool = False) -> ReviewItemQuerySet:
+    """The items of a team that count, with `demo` also those of the demo beside real sessions."""
+    rows = ReviewItem.objects.for_team(team)
+    known = None if demo else demo_data(team)
+    if known is None or known.alone:
+        return rows
+    # The few of the demo: to ask the session of each item would take a join over all.
+    theirs = Revision.objects.filter(run__session__team=team, run__session__demo=True)
+    return rows.exclude(revision__in=theirs.values("pk"))
+
+
 def open_to(team: Team, user: User) -> ReviewItemQuerySet:
     """Items the user could review now, oldest first; those of the demo only while it is alone."""
     now = timezone.now()
     mine = Review.objects.filter(reviewer=user).exclude(submitted=None, skipped=None)
-    theirs = Q(reviews__submitted__isnull=False) | Q(reviews__reserved_until__gt=now)
-    held = Count("reviews", filter=theirs & ~Q(reviews__reviewer=user))
-    counted = counts(team.pk, "revision__run__session__")
-    rows = ReviewItem.objects.for_team(team).filter(counted, finished=None)
-    rows = rows.exclude(pk__in=mine.values("item"))
-    return rows.annotate(held=held).filter(held__lt=F("wanted")).order_by("created", "pk")
+    # From the reviews, which are few: grouped by a join, all items would be read for the first.
+    theirs = Review.objects.filter(_held(now), item__team=team, item__finished=None)
+    held = theirs.exclude(reviewer=user).values("item").annotate(held=Count("pk"))
+    full = held.filter(held__gte=F("item__wanted"))
+    rows = items_of(team).filter(finished=None)
+    rows = rows.exclude(pk__in=mine.values("item")).exclude(pk__in=full.values("item"))
+    return rows.order_by("created", "pk")
 
 
 def offered(team: Team, user: User) -> ReviewItem | None:

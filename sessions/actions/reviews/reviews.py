@@ -16,6 +16,7 @@ from django.utils import timezone
 
 from sessions.actions.accounts import audit
 from sessions.actions.reviews.agreement import Agreement, agreement, of_version
+from sessions.actions.reviews.ranks import rank_by
 from sessions.actions.reviews.reservations import (
     CannotReview,
     locked,
@@ -121,7 +122,9 @@ def with_summary(revisions: QuerySet[Revision]) -> QuerySet[Revision]:
 def _put(revision: Revision, team: Team, **fields: Any) -> ReviewItem:
     try:
         with transaction.atomic():
-            return ReviewItem.objects.create(team=team, revision=revision, **fields)
+            ledger = FactLedger.objects.filter(revision=revision).first()
+            rank = rank_by(ledger) if ledger is not None else 0
+            return ReviewItem.objects.create(team=team, revision=revision, rank=rank, **fields)
     except IntegrityError:  # lost a race; the first reason is kept
         return ReviewItem.objects.get(revision=revision)
 

@@ -33,6 +33,10 @@ class ReviewRules(models.Model):
         return f"rules of {self.team_id}"
 
 
+UNRANKED = -1
+"""The rank of an item that an earlier release added."""
+
+
 class ReviewItemQuerySet(models.QuerySet["ReviewItem"]):
     """Review items, scoped by team."""
 
@@ -42,7 +46,8 @@ class ReviewItemQuerySet(models.QuerySet["ReviewItem"]):
 
 
 class ReviewItem(models.Model):
-    """One compaction in the review queue. `wanted` is the number of reviewers needed."""
+    """One compaction in the review queue. `wanted` is the number of reviewers needed; `rank` says
+    how bad it is, the worst has the highest (`actions/reviews/ranks.py`)."""
 
     class Reason(models.TextChoices):
         SHARE = "share", "at random"
@@ -59,6 +64,7 @@ class ReviewItem(models.Model):
     )
     reason = models.CharField(max_length=14, choices=Reason.choices)
     wanted = models.PositiveSmallIntegerField(default=1)
+    rank = models.BigIntegerField(default=UNRANKED, db_default=UNRANKED)
     added_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
     )
@@ -70,7 +76,14 @@ class ReviewItem(models.Model):
     objects = ReviewItemQuerySet.as_manager()
 
     class Meta:
-        indexes = [models.Index(fields=["team", "finished", "created"], name="review_queue")]
+        indexes = [
+            models.Index(fields=["team", "finished", "created"], name="review_queue"),
+            models.Index(
+                fields=["team", "-rank", "created", "id"],
+                name="review_worst",
+                condition=models.Q(finished=None),
+            ),
+        ]
 
     def __str__(self) -> str:
         return f"review of {self.revision_id}"

@@ -17,7 +17,8 @@ from sessions.actions.live.answer import standing_of
 from sessions.actions.live.forecasts import forecasts
 from sessions.actions.live.low_recall import low_recall
 from sessions.actions.reviews.losses import stored_cost
-from sessions.actions.reviews.reservations import WORST, open_to
+from sessions.actions.reviews.ranks import WORST
+from sessions.actions.reviews.reservations import open_to
 from sessions.figures import percent
 from sessions.models import ReviewItem, Run, Session, Team
 from sessions.models.dashboard.waiting import MOST, running_sessions, waiting_work

@@ -9,9 +9,9 @@ from urllib.parse import urlencode
 from django.db.models import QuerySet
 from django.http import QueryDict
 
+from sessions.actions.reviews.reservations import items_of
 from sessions.figures import moment
 from sessions.models import PolicyVersion, Review, ReviewItem, Team
-from sessions.models.record.demo_data import listed
 from sessions.models.web.periods import Period
 from sessions.views.web.dates import Pairs, dates_of
 
@@ -68,8 +68,7 @@ class ReviewFilters:
 
     def rows(self, team: Team) -> QuerySet[ReviewItem]:
         """Finished items that match."""
-        counted = listed(team.pk, "revision__run__session__", demo=self.demo)
-        rows = ReviewItem.objects.for_team(team).filter(counted, finished__isnull=False)
+        rows = items_of(team, demo=self.demo).filter(finished__isnull=False)
         if self.verdict:
             rows = rows.filter(pk__in=Review.objects.filter(
                 item__team=team, submitted__isnull=False, verdict=self.verdict

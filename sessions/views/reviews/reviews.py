@@ -29,9 +29,9 @@ from sessions.actions.accounts.visits import visit_before
 from sessions.actions.reviews import agreement, reviews
 from sessions.actions.reviews.compaction_verdicts import is_missed
 from sessions.actions.reviews.losses import stored_cost
-from sessions.actions.reviews.reservations import WORST, offered, open_to, unskip
+from sessions.actions.reviews.ranks import WORST
+from sessions.actions.reviews.reservations import items_of, offered, open_to, unskip
 from sessions.models import Review, ReviewItem, Team
-from sessions.models.record.demo_data import listed
 from sessions.views.reviews.review_filters import CHOICES, ReviewFilters, choices
 from sessions.views.reviews.rules import whole_number
 from sessions.views.web.dates import RANGE, listed_dates
@@ -58,7 +58,7 @@ def queue(request: HttpRequest) -> HttpResponse:
     assert request.user.is_authenticated
     filters = ReviewFilters.of(request.GET)
     found = page(_with_reviews(filters.rows(team)), request.GET.get("cursor", ""), "finished")
-    items = _shown(team, demo=filters.demo)
+    items = items_of(team, demo=filters.demo)
     context = {
         **demo_notice(request, team, switch=True),
         "section": "reviews",
@@ -96,12 +96,6 @@ class WaitingItem:
     cost: str
     new: bool
     """Whether its session arrived since the person's previous visit."""
-
-
-def _shown(team: Team, *, demo: bool) -> QuerySet[ReviewItem]:
-    """Items of the sessions that the page shows."""
-    counted = listed(team.pk, "revision__run__session__", demo=demo)
-    return ReviewItem.objects.for_team(team).filter(counted)
 
 
 def _open(items: QuerySet[ReviewItem], visited: datetime | None) -> list[WaitingItem]:

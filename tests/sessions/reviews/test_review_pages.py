@@ -9,8 +9,10 @@ import pytest
 
 from sessions.actions.reviews import reviews
 from sessions.actions.reviews.after_effects import AfterEffects, Sign
+from sessions.actions.reviews.ranks import rank_some
 from sessions.actions.reviews.reservations import take
 from sessions.models import Block, FactLedger, Review, ReviewItem, Session, Team
+from sessions.models.reviews.reviews import UNRANKED
 from tests.sessions.pages import page_of
 from tests.sessions.reviewing import (
     FACTS,
@@ -84,6 +86,8 @@ def test_the_list_begins_with_what_cost_most(ours: Team):
         FactLedger.objects.filter(revision=one.revision).update(
             after=after, after_effects=2, missed=missed
         )
+    ReviewItem.objects.update(rank=UNRANKED)
+    assert rank_some(ours) == 3
     page = page_of(browser(member(ours)), "/review/")
     cells = re.findall(r'data-name="cost of the loss">([^<]*)</td>', page.html)
     assert cells == ["≥ $1.10", "≈$0.090", "unknown"]
