@@ -162,7 +162,8 @@ class Log:
     """The content of one file. `problems` are sentences for people: what was odd, and where.
 
     `rows` are the numbered lines of our own export, which the store takes as they are; the sessions
-    then show what it would have recorded.
+    then show what it would have recorded. So they do of `traced`, the calls of traces, which the
+    store puts between those that it has.
     """
 
     format: str
@@ -170,6 +171,7 @@ class Log:
     skipped: list[Skipped] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     rows: list[tuple[int, dict[str, Json]]] | None = None
+    traced: list[Any] | None = None
 
     def close(self, sessions: Iterable[Session]) -> Self:
         """Add those of a file's sessions that have records; without any, say so."""

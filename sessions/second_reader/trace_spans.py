@@ -61,6 +61,7 @@ class Spanned:
     attributes: dict[str, Json]
     events: list[tuple[str, dict[str, Json]]]
     line: int
+    parent: str = ""
 
     @property
     def group(self) -> str:
@@ -198,7 +199,9 @@ def _spans(value: Json, line: int) -> Iterator[Spanned]:
             trace = about.get("trace_id") or about.get("traceId")
             at = _moment(one.get("start_time") or one.get("startTime"))
             outer = within(one, "resource", "attributes") or {}
-            yield Spanned(at, str(trace), {**outer, **given}, events, line)
+            parent = one.get("parent_id") or one.get("parentSpanId")
+            parent = parent or within(one, "parentSpanContext", "spanId")
+            yield Spanned(at, str(trace), {**outer, **given}, events, line, str(parent or ""))
         exported = one.get("resourceSpans") or _in_camel_case(one.get("resource_spans"))
         for part in dicts(exported):
             outer = _named(within(part, "resource", "attributes"))
@@ -211,7 +214,8 @@ def _spans(value: Json, line: int) -> Iterator[Spanned]:
                 ]
                 at = int(span.get("startTimeUnixNano") or 0) // 10**6
                 own = {**outer, **_named(span.get("attributes"))}
-                yield Spanned(at, str(span.get("traceId")), own, events, line)
+                parent = str(span.get("parentSpanId") or "")
+                yield Spanned(at, str(span.get("traceId")), own, events, line, parent)
 
 
 def _in_camel_case(value: Json) -> Json:

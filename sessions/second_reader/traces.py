@@ -43,6 +43,7 @@ class _TracedAsk:
     billed: Billed | None
     line: int
     is_tool: bool = False
+    within: str = ""
 
 
 def otlp(data: bytes) -> list[Reread]:
@@ -70,7 +71,8 @@ def _of_span(span: Spanned) -> _TracedAsk:
         stated = opened(span.attributes.get("gen_ai.system_instructions"))
         said = [*(prompt([{"role": "system", "parts": stated}]) if stated else []), *said]
     answered = answer(span.answers())
-    return _TracedAsk(span.at, span.group, said, answered, span.tools(), span.billed(), span.line)
+    about = (span.tools(), span.billed(), span.line)
+    return _TracedAsk(span.at, span.group, said, answered, *about, within=span.parent)
 
 
 def _of_tool(span: Spanned) -> _TracedAsk:
@@ -93,7 +95,8 @@ def _of_generation(one: dict[str, Json], group: str, line: int) -> _TracedAsk:
     tools = stated or defined or within(output, "tools")
     moment = datetime.fromisoformat(one["startTime"])
     at, usage = int(moment.timestamp() * 1000), _counted(one.get("usageDetails") or {})
-    return _TracedAsk(at, group, said, answer([output]), tools, usage, line)
+    around = str(one.get("parentObservationId") or "")
+    return _TracedAsk(at, group, said, answer([output]), tools, usage, line, within=around)
 
 
 def _is_definition(item: Json) -> bool:
@@ -118,6 +121,7 @@ class _TracedContext:
     """A context: its messages, and lists of tools (which are of no message) between them."""
 
     instructions: int
+    within: str | None
     held: list[tuple[str, list[RereadPiece]]] = field(default_factory=list)
     tools: Json = None
     reread: Reread = field(default_factory=Reread)
@@ -165,12 +169,15 @@ def _sessions(asked: Iterable[_TracedAsk]) -> list[Reread]:
         contexts = groups.setdefault(one.group, [])
         if one.is_tool or (one.said and one.said[0].role == "tool"):
             found = contexts[-1] if contexts else None
+        elif not one.said:
+            found = next((c for c in contexts if c.within == one.within), None)
         else:
             found = max(contexts, key=lambda c: c.shared(one.said), default=None)
             found = found if found and found.shared(one.said) > found.instructions else None
         if found is None:
             leading = [n for n, said in enumerate(one.said) if said.role != "system"]
-            found = _TracedContext(leading[0] if leading else len(one.said))
+            silent = None if one.said else one.within
+            found = _TracedContext(leading[0] if leading else len(one.said), silent)
             contexts.append(found)
         found.take(one)
     return [one.reread for contexts in groups.values() for one in contexts]

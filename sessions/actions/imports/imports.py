@@ -15,6 +15,7 @@ from sessions.actions.assessments.assessments import outdate
 from sessions.actions.imports.changed import IfChanged, ImportedSession, append_log
 from sessions.actions.imports.opened import is_archive, logs_in, read_log
 from sessions.actions.imports.restored import COPY, restore
+from sessions.actions.imports.traced import append_traces
 from sessions.actions.masking.incoming import incoming
 from sessions.actions.record.append import link_parents
 from sessions.actions.record.measure import measure
@@ -173,6 +174,8 @@ def _stored(
 ) -> Iterable[ImportedSession]:
     """Store a log's sessions, one after the other. Files named in a command are trusted, uploads
     are not. Raises NotALog for an export that does not fit together."""
+    if log.traced is not None:
+        return append_traces(team, log, count, if_changed)
     if log.rows is None:
         return (append_log(team, log, one, count, if_changed) for one in log.sessions)
     names = [line.get("external_id") for _, line in log.rows if line["is"] == "session"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
@@ -77,11 +77,19 @@ def append_all(
     *,
     source: str,
     demo: bool = False,
+    begin: Callable[[], Mapping[str, UUID]] = dict,
 ) -> list[AppendResult]:
-    """Append to several sessions, all or none; new sessions are marked as `demo` if requested."""
+    """Append to several sessions, all or none; new sessions are marked as `demo` if requested.
+
+    `begin` runs first in the transaction, and says the ids of new sessions by external id.
+    """
     prepared = [_prepared(team, one, count) for one in incoming]
     with transaction.atomic():
-        return [_append(team, one, ready, source, demo=demo) for one, ready in prepared]
+        pks = begin()
+        return [
+            _append(team, one, ready, source, demo=demo, pk=pks.get(one.external_id))
+            for one, ready in prepared
+        ]
 
 
 def _append(

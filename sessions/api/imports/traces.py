@@ -33,8 +33,8 @@ OTLP = {
 def traces(request: HttpRequest) -> HttpResponse:
     """Take spans from an OpenTelemetry exporter; a job makes sessions of their model calls.
 
-    Set `OTEL_EXPORTER_OTLP_ENDPOINT` to the server's address and `/api`. Spans sent again, or late,
-    add only what is new; of requests that brought nothing new, no report is kept.
+    Set `OTEL_EXPORTER_OTLP_ENDPOINT` to the server's address and `/api`. Spans may come in any
+    order and any number of requests; of requests that brought nothing new, no report is kept.
     """
     kind = request.content_type or ""
     if kind not in (PROTOBUF, JSON):

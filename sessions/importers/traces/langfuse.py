@@ -71,6 +71,7 @@ def _exchange(one: dict[str, Json], group: str, place: int) -> TracedCall:
         usage_raw=raw or None,
         tools=_tools(prompt) or sequence(response.get("tools")),
         line=place,
+        parent=string(one.get("parentObservationId")),
     )
 
 

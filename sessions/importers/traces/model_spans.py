@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from sessions.importers.records import Json
 from sessions.importers.reported import NOTHING, Reported, openai_usage
 from sessions.importers.traces.said import TraceMessage, answer_in, joined, said_in, unpacked
@@ -82,26 +80,9 @@ def traced_call_of(span: TraceSpan) -> TracedCall | None:
         call.usage, call.usage_raw = usage, raw
         call.stop_reason = string(reason) or span.text("ai.response.finishReason")
         call.tools = _tools(span)
+        call.response = _response(span)
         return call
     return _tool_call(span) if _is_tool_call(span) else None
-
-
-def repeated(calls: Iterable[tuple[TraceSpan, TracedCall]]) -> set[str]:
-    """Ids of spans that repeat a model call, as an SDK's own beside those of an instrumentation.
-
-    Such a span has the id of the same response, or no content and is within the span of the call.
-    """
-    made = [(span, one) for span, one in calls if one.is_model]
-    heard = {one.id for _, one in made if one.said or one.answer}
-    known: set[str] = set()
-    found: set[str] = set()
-    for span, one in sorted(made, key=lambda call: call[1].id not in heard):
-        response = _response(span)
-        if response in known or one.id not in heard and span.parent in heard:
-            found.add(one.id)
-        elif response:
-            known.add(response)
-    return found
 
 
 def _response(span: TraceSpan) -> str:
@@ -119,6 +100,7 @@ def _begun(span: TraceSpan, said: list[TraceMessage], answer: list[TraceMessage]
         at=span.at,
         agent="" if (agent := span.text(*_AGENT)).startswith("unknown_service") else agent,
         line=span.line,
+        parent=span.parent,
     )
 
 

@@ -12,9 +12,9 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from sessions.importers.decoded import Faults, NotALog, Unreadable, decode, lines
 from sessions.importers.importer import Importer
 from sessions.importers.records import Json, Log, Skipped
-from sessions.importers.traces.model_spans import repeated, traced_call_of
+from sessions.importers.traces.model_spans import traced_call_of
 from sessions.importers.traces.spans import TraceSpan, is_export, is_span, spans_in
-from sessions.importers.traces.traced_calls import write_sessions
+from sessions.importers.traces.traced_calls import counted_calls, in_groups, write_sessions
 
 FORMAT = "otlp-traces"
 
@@ -71,26 +71,17 @@ def _from_protobuf(data: bytes) -> Json:
 
 
 def sessions_of(log: Log, spans: list[TraceSpan]) -> Log:
-    """Write the sessions of spans; others than model calls are skipped.
-
-    Tools' spans repeat what the next model call was sent, so they count only in conversations
-    without spans of model calls. Two spans of one model call count once.
-    """
+    """Write the sessions of spans; others than calls that count are skipped."""
     found = [(span, traced_call_of(span)) for span in spans]
-    answered = {one.group for _, one in found if one is not None and one.is_model}
-    again = repeated((span, one) for span, one in found if one is not None)
-    taken = [
-        one
-        for _, one in found
-        if one and one.id not in again and (one.is_model or one.group not in answered)
-    ]
+    calls = [one for _, one in found if one is not None]
+    taken = [one for group in in_groups(calls).values() for one in counted_calls(group)]
     kept = {id(one) for one in taken}
     lines_used = {one.line for one in taken}
     for span, one in found:
         if id(one) not in kept and (not span.line or span.line not in lines_used):
             lines_used.add(span.line)
             log.skipped.append(Skipped(span.line, f"span {span.name}"[:120], "not context"))
-    write_sessions(log, taken)
+    write_sessions(log, calls)
     if not taken:
         log.problems.append(
             "No span is a model call. Record prompts and answers: instrument the model's client, "

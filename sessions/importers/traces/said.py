@@ -6,9 +6,10 @@ Chat completions, GenAI semantic conventions (`parts`), Vercel's AI SDK (`tool-c
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from compaction.context.blocks import Role
 from sessions.importers.decoded import Unreadable, decode
@@ -48,10 +49,12 @@ _ROLES: dict[str, Role] = {
 
 @dataclass(frozen=True, slots=True)
 class TraceMessage:
-    """One message of a model call: role and wire blocks."""
+    """One message of a model call: role and wire blocks. `stored` is the digest of one from the
+    store, whose blocks may be masked."""
 
     role: Role
     blocks: list[Block]
+    stored: str = field(default="", compare=False)
 
     @property
     def digest(self) -> str:
@@ -60,8 +63,15 @@ class TraceMessage:
         Thinking counts not: answers carry it, histories often do not. Neither do ids of tool calls,
         which some tools leave out of the history.
         """
+        if self.stored:
+            return self.stored
         said = [_essence(block) for block in self.blocks if block.get("type") != "thinking"]
-        return json.dumps([self.role, said], sort_keys=True)
+        return digest_of(json.dumps([self.role, said], sort_keys=True))
+
+
+def digest_of(text: str) -> str:
+    """A short digest of a text, for keys."""
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:12]
 
 
 def _essence(block: Block) -> Json:

@@ -1,19 +1,30 @@
-"""Model calls of a trace as sessions: every call repeats its history, which is stored once."""
+"""Model calls of traces as sessions: every call repeats its history, which is stored once.
+
+What becomes of calls depends on all calls of their group, and not on the order in which they come:
+the store puts new ones between those that it has, and asks again.
+"""
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from sessions.importers.records import Call, Json, Log, Message, Rewind, Session
 from sessions.importers.reported import NOTHING, Reported
-from sessions.importers.traces.said import TraceMessage
+from sessions.importers.traces.said import TraceMessage, digest_of
 from sessions.importers.wire import Block
 
 LONGEST = 60
 """Characters of a stop reason, and of other short fields."""
+
+TOOLS = "tools"
+"""The opening of the context of tool calls, in a group without model calls."""
+
+_SPAN = "span-"
+
+OPENING = "opening"
+"""Where a session's metadata names its opening."""
 
 
 @dataclass(slots=True)
@@ -21,7 +32,8 @@ class TracedCall:
     """One model call, or one tool call of a trace without model calls.
 
     `group` is the conversation or trace. `said` is the prompt, or the result of the tool. Times are
-    milliseconds since the epoch.
+    milliseconds since the epoch. `parent` is the id of the span around it, `response` the
+    provider's id of the response.
     """
 
     id: str
@@ -37,58 +49,144 @@ class TracedCall:
     tools: list[Json] = field(default_factory=list)
     is_model: bool = True
     line: int = 0
+    parent: str = ""
+    response: str = ""
+
+    @property
+    def order(self) -> tuple[int, int, str]:
+        """Calls of a group sort by it: by time; at the same time, longer prompts are later."""
+        return self.at or 0, len(self.said), self.id
+
+
+def in_groups(calls: Iterable[TracedCall]) -> dict[str, list[TracedCall]]:
+    """Calls by group."""
+    groups: dict[str, list[TracedCall]] = {}
+    for one in calls:
+        groups.setdefault(one.group, []).append(one)
+    return groups
+
+
+def counted_calls(calls: Iterable[TracedCall]) -> list[TracedCall]:
+    """The calls of a group that count, in order.
+
+    Tools' spans repeat what the next model call was sent, so they count only without model calls.
+    A span repeats a model call, as an SDK's own beside that of an instrumentation, if it has the id
+    of the same response, or no content and is within the span of the call.
+    """
+    calls = sorted(calls, key=lambda one: one.order)
+    made = [one for one in calls if one.is_model]
+    heard = {one.id for one in made if one.said or one.answer}
+    responses: set[str] = set()
+    again: set[str] = set()
+    for one in sorted(made, key=lambda one: one.id not in heard):
+        if one.response in responses or one.id not in heard and one.parent in heard:
+            again.add(one.id)
+        elif one.response:
+            responses.add(one.response)
+    return [one for one in made or calls if one.id not in again]
 
 
 def write_sessions(log: Log, calls: Iterable[TracedCall]) -> Log:
-    """Add the sessions of calls to a log, in the order of time."""
-    groups: dict[str, list[_Lane]] = {}
-    for one in sorted(calls, key=lambda one: one.at or 0):
-        lanes = groups.setdefault(one.group, [])
-        lane = _lane_of(one, lanes)
-        if lane is None:
-            lane = _Lane(one, lanes[0].session.external_id if lanes else None)
-            lanes.append(lane)
-        lane.take(one)
-    return log.close(lane.session for lanes in groups.values() for lane in lanes)
+    """Add the sessions of calls to a log."""
+    log.traced = list(calls)
+    found = [contexts_of(one) for one in in_groups(log.traced).values()]
+    return log.close(one.session for contexts in found for one in contexts)
 
 
-def _lane_of(one: TracedCall, lanes: list[_Lane]) -> _Lane | None:
-    """The context that a call continues: it shares more than instructions with it, or answers it
-    with a tool's result only."""
-    if not one.is_model or (one.said and one.said[0].role == "tool"):
-        return lanes[-1] if lanes else None
-    best = max(lanes, key=lambda lane: lane.shared(one.said), default=None)
-    return best if best is not None and best.shared(one.said) > best.instructions else None
+def contexts_of(
+    calls: Iterable[TracedCall], known: Mapping[str, TracedContext] | None = None
+) -> list[TracedContext]:
+    """The contexts of calls of one group, the first of them first.
+
+    `known` are stored contexts of the group by opening, which the calls continue.
+    """
+    contexts = dict(known or {})
+    for one in counted_calls(calls):
+        opening = _opening(one, contexts.values())
+        context = contexts.get(opening)
+        if context is None:
+            first = next(iter(contexts.values()), None)
+            named = one.group if first is None else f"{one.group}/{opening}"
+            parent = None if first is None else first.session.external_id
+            session = Session(named, agent=one.agent, parent=parent, meta={OPENING: opening})
+            context = contexts[opening] = TracedContext(session)
+            context.after = None if first is None else first.began
+        context.take(one)
+    return list(contexts.values())
 
 
-class _Lane:
-    """One context: digests and keys of the messages in it."""
+def span_opening(span: str) -> str:
+    """The opening of calls that say nothing, within a span."""
+    return f"{_SPAN}{span}"
 
-    def __init__(self, first: TracedCall, parent: str | None) -> None:
-        name = first.group if parent is None else f"{first.group}/{first.id}"
-        self.session = Session(name, agent=first.agent, parent=parent)
-        self.instructions = 0
+
+def span_in(opening: str) -> str:
+    """The span of an opening; empty if it names none."""
+    return opening.removeprefix(_SPAN) if opening.startswith(_SPAN) else ""
+
+
+def _opening(one: TracedCall, contexts: Iterable[TracedContext]) -> str:
+    """What a call has in common with all others of its context: instructions and first message.
+
+    A prompt of tools' results alone continues the context that asked for them.
+    """
+    if not one.is_model:
+        return TOOLS
+    if one.said and one.said[0].role != "tool":
+        roles = [said.role for said in one.said]
+        first = next((place for place, role in enumerate(roles) if role != "system"), len(roles))
+        return digest_of("".join(said.digest for said in one.said[: first + 1]))
+    answered = {block.get("tool_use_id") for said in one.said for block in said.blocks}
+    asking = (context for context in contexts if not answered.isdisjoint(context.asked))
+    context = next(asking, None)
+    return str(context.session.meta[OPENING]) if context else span_opening(one.parent)
+
+
+class TracedContext:
+    """One context: digests and keys of the messages in it, and what its session gets.
+
+    `began` is the time of its first call if it is stored, and what it gets should be later than
+    `after`; if it is not, it is `early`.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.asked: set[str] = set()
+        self.began: int | None = None
+        self.after: int | None = None
+        self.early = False
         self._digests: list[str] = []
         self._keys: list[str] = []
         self._used: Counter[str] = Counter()
-        self._tools: list[Json] = []
-        self._asked: list[Block] = []
+        self._tools = ""
+        self._unanswered: list[Block] = []
 
-    def shared(self, said: list[TraceMessage]) -> int:
-        """How many messages at the start of a prompt are those in the context."""
-        count = 0
-        for held, one in zip(self._digests, said, strict=False):
-            if held != one.digest:
-                break
-            count += 1
-        return count
+    def resume(self, keys: Iterable[str], standing: Iterable[str], calls: Iterable[Block]) -> None:
+        """Go on from a stored context: all keys of its session, those of the messages in it, and
+        its tool calls; those with `answered` have their result."""
+        for key in keys:
+            base, _, number = key.rpartition(".")
+            is_again = number.isdecimal() and base in self._used
+            self._used[base if is_again else key] = int(number) if is_again else 1
+            if key.startswith("tools-"):
+                self._tools = key.split("-")[1].partition(".")[0]
+        for key in standing:
+            if not key.startswith("tools-"):
+                self._digests.append(digest_in(key))
+                self._keys.append(key)
+        for call in calls:
+            self.asked.add(call["id"])
+            if not call["answered"]:
+                self._unanswered.append(call)
 
     def take(self, one: TracedCall) -> None:
         """Add what is new in a prompt, and the answer."""
-        if one.tools and one.tools != self._tools:
-            self._tools = one.tools
+        self.early = self.early or self.after is not None and (one.at or 0) <= self.after
+        tools = digest_of(repr(one.tools)) if one.tools else ""
+        if tools and tools != self._tools:
+            self._tools = tools
             blocks: list[Block] = [{"type": "tools", "tools": one.tools}]
-            key = self._unused(f"tools-{_digest(repr(one.tools))}")
+            key = self._unused(f"tools-{tools}")
             message = Message("system", blocks, key=key, at=one.at, line=one.line)
             self.session.records.append(message)
         if one.is_model:
@@ -113,12 +211,8 @@ class _Lane:
             )
 
     def _prompt(self, one: TracedCall) -> None:
-        if not self._digests:
-            roles = [said.role for said in one.said]
-            leading = (place for place, role in enumerate(roles) if role != "system")
-            self.instructions = next(leading, len(roles))
         only_new = bool(one.said) and one.said[0].role == "tool"
-        common = len(self._digests) if only_new else self.shared(one.said)
+        common = len(self._digests) if only_new else self._shared(one.said)
         if common < len(self._digests):
             dropped = tuple(self._keys[common:])
             key = self._unused(f"rewind-{one.id}")
@@ -128,18 +222,28 @@ class _Lane:
             # The past of a context whose first call is not in the trace.
             self._write(said, one, call=None)
 
+    def _shared(self, said: list[TraceMessage]) -> int:
+        """How many messages at the start of a prompt are those in the context."""
+        count = 0
+        for held, one in zip(self._digests, said, strict=False):
+            if held != one.digest:
+                break
+            count += 1
+        return count
+
     def _write(self, said: TraceMessage, one: TracedCall, call: str | None) -> None:
         digest = said.digest
         # By place and content: a key stays when spans that came earlier arrive later.
         place = len(self._digests) if one.is_model else one.id
-        key = self._unused(f"{place}-{_digest(digest)}")
+        key = self._unused(f"{place}-{digest}")
         self._digests.append(digest)
         self._keys.append(key)
-        self._pair(said.blocks, key)
+        blocks = [dict(block) for block in said.blocks]
+        self._pair(blocks, key)
         self.session.records.append(
             Message(
                 said.role,
-                said.blocks,
+                blocks,
                 key=key,
                 call=call,
                 at=one.at,
@@ -157,15 +261,17 @@ class _Lane:
         for place, block in enumerate(blocks):
             if block.get("type") == "tool_use":
                 block["id"] = block.get("id") or f"{key}.{place}"
-                self._asked.append(block)
+                self.asked.add(block["id"])
+                self._unanswered.append(block)
             elif block.get("type") == "tool_result":
                 stated = block.get("tool_use_id")
                 for name in ("id", "name"):
-                    if call := next((a for a in self._asked if stated and a[name] == stated), None):
+                    waiting = (a for a in self._unanswered if stated and a[name] == stated)
+                    if call := next(waiting, None):
                         break
-                call = call or (None if stated else next(iter(self._asked), None))
+                call = call or (None if stated else next(iter(self._unanswered), None))
                 if call is not None:
-                    self._asked.remove(call)
+                    self._unanswered.remove(call)
                     block["tool_use_id"] = call["id"]
 
     def _unused(self, key: str) -> str:
@@ -173,5 +279,6 @@ class _Lane:
         return key if self._used[key] == 1 else f"{key}.{self._used[key]}"
 
 
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:12]
+def digest_in(key: str) -> str:
+    """The digest of a message, from its key."""
+    return key.rpartition("-")[2].partition(".")[0]

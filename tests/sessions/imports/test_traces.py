@@ -155,8 +155,14 @@ def token(served: Server) -> str:
 
 def names(served: Server, key: str) -> list[str]:
     """The ids of the server's sessions."""
+    return [one["external_id"] for one in sessions_of(served, key)]
+
+
+def sessions_of(served: Server, key: str) -> list[Any]:
+    """The server's sessions."""
     asked: Any = urllib.request.Request(
         f"{served.address}/api/v1/sessions", headers={"Authorization": f"Bearer {key}"}
     )
     with urllib.request.urlopen(asked) as answer:
-        return [one["external_id"] for one in json.loads(answer.read())["sessions"]]
+        listed: list[Any] = json.loads(answer.read())["sessions"]
+        return listed

@@ -103,3 +103,16 @@ def test_a_request_in_protobuf_is_as_in_json() -> None:
     in_snake_case = MessageToJson(request, preserving_proto_field_name=True).encode()
     assert b"start_time_unix_nano" in in_snake_case
     assert both("otlp-traces", in_snake_case) == in_json
+
+
+@pytest.mark.django_db
+def test_calls_without_content_are_told_apart_by_the_span_around_them() -> None:
+    used = {"gen_ai.operation.name": "chat", "gen_ai.usage.input_tokens": "9"}
+    around = {1: "main", 2: "sub", 3: "main", 4: "sub", 5: "main"}
+    spans = [
+        {**_span(at, **used), "spanId": f"s{at}", "parentSpanId": span}
+        for at, span in around.items()
+    ]
+    export = {"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}
+    found = both("otlp-traces", json.dumps(export).encode())
+    assert [len(one.steps) for one in found] == [3, 2]

@@ -1,0 +1,220 @@
+"""Traces: new model calls take their places between those that are stored.
+
+Exporters send spans as they end, some at a time: a sub-agent's before the rest of its parent's.
+What is stored is the same as if all had come at once. Calls that follow all others of their
+context, as nearly always, are appended; for others the sessions of their group are written again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from uuid import UUID
+
+from django.db.models import F, Q
+
+from sessions.actions.archives.unpack import open_named
+from sessions.actions.imports.changed import IfChanged, ImportedSession, append_log
+from sessions.actions.imports.traced_store import (
+    StoredContext,
+    shape_of,
+    stored_calls,
+    stored_shape,
+)
+from sessions.actions.record.append import append_all
+from sessions.actions.record.erased import erase
+from sessions.actions.record.prepare import Count
+from sessions.importers import records
+from sessions.importers.traces.traced_calls import (
+    OPENING,
+    TOOLS,
+    TracedCall,
+    TracedContext,
+    contexts_of,
+    counted_calls,
+    in_groups,
+    span_in,
+)
+from sessions.models import Block, ModelCall, Pin, Review, Session, StepNote, Team
+
+
+def append_traces(
+    team: Team, log: records.Log, count: Count, if_changed: IfChanged
+) -> Iterator[ImportedSession]:
+    """Store the calls of traces, one group after the other."""
+    for name, calls in in_groups(log.traced or ()).items():
+        open_named(team, [name, *_archived(team, name)])
+        while True:
+            group = _Group(team, log, name)
+            if group.root is not None and group.root.source != log.format:
+                for context in contexts_of(calls):
+                    yield append_log(team, log, context.session, count, if_changed)
+                break
+            try:
+                yield from group.append(calls, count)
+                break
+            except _TraceMoved:
+                continue
+
+
+def _archived(team: Team, name: str) -> Iterable[str]:
+    stored = Session.objects.for_team(team).filter(parent__external_id=name)
+    return stored.exclude(archived=None).values_list("external_id", flat=True)
+
+
+class _TraceMoved(Exception):
+    """Another import added to the group meanwhile."""
+
+
+class _Group:
+    """The stored sessions of a conversation or trace, by external id; the first has its name."""
+
+    def __init__(self, team: Team, log: records.Log, name: str) -> None:
+        self.team, self.log, self.name = team, log, name
+        theirs = Q(source=log.format) & (
+            Q(parent__external_id=name) | Q(parent=None, parent_external_id=name)
+        )
+        stored = Session.objects.for_team(team).filter(Q(external_id=name) | theirs)
+        stored = stored.order_by(F("started_at").asc(nulls_first=True), "external_id")
+        self.sessions = {one.external_id: one for one in stored}
+        self.root = self.sessions.get(name)
+
+    def append(self, calls: list[TracedCall], count: Count) -> list[ImportedSession]:
+        """Store what is new in calls. Raises _TraceMoved if the group is another by now."""
+        known = self._known({one.id for one in calls} | {one.parent for one in calls})
+        new = [one for one in counted_calls(calls) if self._counts(one, known)]
+        if not new:
+            there = dict.fromkeys(known[one.id] for one in calls if one.id in known)
+            return [ImportedSession(one, 0, False) for one in there]
+        contexts = contexts_of(new, self._contexts(new))
+        contexts = [one for one in contexts if one.session.records]
+        gone: list[Session] = []
+        if self._is_out_of_order(contexts, new):
+            worked_on = next((one for one in self.sessions.values() if _is_worked_on(one)), None)
+            if worked_on is None:
+                contexts, gone = self._rewritten(new)
+            else:
+                self.log.problems.append(
+                    f"Spans of {self.name} came after later ones. Their steps are the last ones, "
+                    f"because session {worked_on.external_id} has notes, pins or reviews."
+                )
+        return self._write(contexts, gone, count)
+
+    def _known(self, ids: Iterable[str]) -> dict[str, Session]:
+        """The sessions of calls."""
+        by_pk = {one.pk: one for one in self.sessions.values()}
+        rows = ModelCall.objects.filter(call__in=list(ids), session__team=self.team)
+        pairs = rows.values_list("call", "session")
+        return {call: by_pk[pk] for call, pk in pairs if pk in by_pk}
+
+    def _counts(self, one: TracedCall, known: dict[str, Session]) -> bool:
+        """Whether a call is not stored, and counts beside those that are (`counted_calls`)."""
+        if one.id in known:
+            return False
+        if not one.is_model:
+            return self.root is None or self.root.meta.get(OPENING) == TOOLS
+        around = known.get(one.parent)
+        return bool(one.said or one.answer or around is None or span_in(_opening(around)))
+
+    def _contexts(self, new: Sequence[TracedCall]) -> dict[str, TracedContext]:
+        """The stored contexts, and what they asked for of the results in new prompts."""
+        found = {_opening(one): StoredContext(one) for one in self.sessions.values()}
+        results = [
+            str(block.get("tool_use_id"))
+            for one in new
+            if one.said and one.said[0].role == "tool"
+            for said in one.said
+            for block in said.blocks
+        ]
+        for pk, call in self._blocks("tool_use", results):
+            context = next(one for one in found.values() if one.stored.pk == pk)
+            context.asked.add(call)
+        return dict(found)
+
+    def _blocks(self, form: str, calls: list[str]) -> Iterable[tuple[UUID, str]]:
+        if not calls:
+            return ()
+        pks = [one.pk for one in self.sessions.values()]
+        rows = Block.objects.filter(session__in=pks, type=form, tool_call__in=calls)
+        return rows.values_list("session", "tool_call")
+
+    def _is_out_of_order(
+        self, contexts: Sequence[TracedContext], new: Sequence[TracedCall]
+    ) -> bool:
+        """Whether new calls are not simply the last ones of their contexts."""
+        if self.root is None:
+            return False
+        if any(one.early for one in contexts) or not all(map(_opening, self.sessions.values())):
+            return True
+        if _opening(self.root) == TOOLS and any(one.is_model for one in new):
+            return True
+        # Calls within a span that now shows to be the same call, or has the context they continue.
+        spans = {one.pk: span for one in self.sessions.values() if (span := span_in(_opening(one)))}
+        if not spans:
+            return False
+        asked = [
+            str(block.get("id"))
+            for one in new
+            for said in one.answer
+            for block in said.blocks
+            if block.get("type") == "tool_use"
+        ]
+        found = self._blocks("tool_result", asked)
+        return any(one.id in spans.values() for one in new) or any(pk in spans for pk, _ in found)
+
+    def _rewritten(self, new: Sequence[TracedCall]) -> tuple[list[TracedContext], list[Session]]:
+        """All contexts that are not as stored, and the stored sessions that go for them."""
+        stored = [call for one in self.sessions.values() for call in stored_calls(one)]
+        contexts, gone = [], dict(self.sessions)
+        for context in contexts_of([*stored, *new]):
+            there = self.sessions.get(context.session.external_id)
+            made = shape_of(context.session.records)
+            was = stored_shape(there) if there is not None else None
+            if was is not None and was.begins(made):
+                del gone[context.session.external_id]
+            if was != made:
+                contexts.append(context)
+        return contexts, list(gone.values())
+
+    def _write(
+        self, contexts: Sequence[TracedContext], gone: Sequence[Session], count: Count
+    ) -> list[ImportedSession]:
+        def begin() -> dict[str, UUID]:
+            self._expect_unchanged()
+            erase(self.team, Session.objects.filter(pk__in=[one.pk for one in gone]))
+            return {one.external_id: one.pk for one in gone}
+
+        sessions = [one.session for one in contexts]
+        made = append_all(self.team, sessions, count, source=self.log.format, begin=begin)
+        were = {one.external_id: one.message_count for one in gone}
+        return [
+            ImportedSession(
+                one.session,
+                max(one.messages - were.get(one.session.external_id, 0), 0),
+                one.created and one.session.external_id not in were,
+            )
+            for one in made
+        ]
+
+    def _expect_unchanged(self) -> None:
+        """Lock the sessions until the transaction ends. Raises _TraceMoved."""
+        if self.root is None:
+            # Two imports must not begin the same group.
+            Team.objects.select_for_update().get(pk=self.team.pk)
+            if Session.objects.for_team(self.team).filter(external_id=self.name).exists():
+                raise _TraceMoved
+        versions = {one.pk: one.version for one in self.sessions.values()}
+        locked = Session.objects.select_for_update().filter(pk__in=list(versions)).order_by("pk")
+        if dict(locked.values_list("pk", "version")) != versions:
+            raise _TraceMoved
+
+
+def _opening(session: Session) -> str:
+    """What names the context of a session; empty if an earlier release stored it."""
+    return str(session.meta.get(OPENING) or "")
+
+
+def _is_worked_on(session: Session) -> bool:
+    """Whether people left something at a session."""
+    reviews = Review.objects.filter(item__revision__run__session=session)
+    notes = StepNote.objects.filter(session=session)
+    return any(one.exists() for one in (reviews, notes, Pin.objects.filter(session=session)))

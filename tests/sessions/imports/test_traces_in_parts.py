@@ -1,0 +1,288 @@
+"""Spans in any order, and in any requests: what is stored is the same as if all came at once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from itertools import count as numbers
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.trace import Span, set_span_in_context
+
+from compaction.tokens import counted
+from sessions.actions.imports import traced
+from sessions.actions.imports.changed import IfChanged
+from sessions.actions.imports.imports import import_file
+from sessions.actions.record.append import link_parents
+from sessions.actions.record.measure import measure
+from sessions.models import Entry, Import, ImportFile, Session, StepNote, Team
+from tests.conftest import Server, wait_until
+from tests.sessions.imports.test_traces import sessions_of, token
+
+Said = dict[str, Any]
+Spans = Sequence[ReadableSpan]
+
+
+def text(role: str, said: str) -> Said:
+    return {"role": role, "parts": [{"type": "text", "content": said}]}
+
+
+def asks(call: str) -> Said:
+    part = {"type": "tool_call", "id": call, "name": "look", "arguments": {"at": call}}
+    return {"role": "assistant", "parts": [part]}
+
+
+def result(call: str, said: str) -> Said:
+    return {
+        "role": "tool",
+        "parts": [{"type": "tool_call_response", "id": call, "result": said}],
+    }
+
+
+class Traced:
+    """An agent's spans by the real SDK, in the order of their ends; each step takes a second."""
+
+    def __init__(self, processor: SpanProcessor | None = None) -> None:
+        kept = InMemorySpanExporter()
+        provider = TracerProvider(resource=Resource({"service.name": "harbor"}))
+        provider.add_span_processor(processor or SimpleSpanProcessor(kept))
+        self._tracer = provider.get_tracer("test")
+        self._seconds = numbers(1_790_000_000)
+        self.ended = kept.get_finished_spans
+
+    def begin(self, operation: str, within: Span | None, **attributes: Any) -> Span:
+        around = None if within is None else set_span_in_context(within)
+        at = next(self._seconds) * 10**9
+        span = self._tracer.start_span(operation, around, start_time=at)
+        span.set_attribute("gen_ai.operation.name", operation)
+        span.set_attributes({f"gen_ai.{name}": value for name, value in attributes.items()})
+        return span
+
+    def end(self, span: Span) -> None:
+        span.end(next(self._seconds) * 10**9)
+
+    def chat(
+        self, within: Span, prompt: Sequence[Said], answer: Said, *, doubled: bool = False
+    ) -> None:
+        span = self.begin("chat", within)
+        self.used(span, len(prompt))
+        said = {"gen_ai.input.messages": prompt, "gen_ai.output.messages": [answer]}
+        span.set_attributes({name: json.dumps(one) for name, one in said.items()})
+        if doubled:  # the SDK's own, without content
+            own = self.begin("chat", span)
+            self.used(own, len(prompt))
+            self.end(own)
+        self.end(span)
+
+    @staticmethod
+    def used(span: Span, length: int) -> None:
+        span.set_attribute("gen_ai.request.model", "claude-sonnet-4-5")
+        span.set_attribute("gen_ai.usage.input_tokens", 1000 * length)
+        span.set_attribute("gen_ai.usage.output_tokens", 10 * length)
+
+
+def agent_with_sub_agents(made: Traced) -> Traced:
+    """An agent → model calls and a tool → a sub-agent → model calls; and beside it another."""
+    main = made.begin("invoke_agent", None, **{"agent.name": "main"})
+    rules, task = text("system", "You lead."), text("user", "Find the kelp.")
+    made.chat(main, [rules, task], asks("m1"), doubled=True)
+    tool = made.begin("execute_tool", main, **{"tool.name": "look", "tool.call.id": "m1"})
+    first = made.begin("invoke_agent", tool, **{"agent.name": "diver"})
+    second = made.begin("invoke_agent", tool, **{"agent.name": "sailor"})
+    dive, sail = text("user", "Dive at the pier."), text("user", "Sail to the buoy.")
+    made.chat(first, [rules, dive], asks("d1"))
+    made.chat(second, [rules, sail], text("assistant", "Nothing at the buoy."))
+    look = made.begin("execute_tool", first, **{"tool.name": "look", "tool.call.id": "d1"})
+    made.end(look)
+    made.chat(first, [result("d1", "Green.")], text("assistant", "Kelp at the pier."))
+    for one in (first, second, tool):
+        made.end(one)
+    history = [rules, task, asks("m1"), result("m1", "Kelp at the pier.")]
+    made.chat(main, history, text("assistant", "At the pier."))
+    made.chat(main, [rules, task, text("user", "Shorter.")], text("assistant", "Pier."))
+    made.end(main)
+    return made
+
+
+def without_content(made: Traced) -> Traced:
+    """An agent and a sub-agent whose instrumentation leaves messages out."""
+    main = made.begin("invoke_agent", None)
+    inner = made.begin("invoke_agent", main)
+    for within in (main, inner, inner, main):
+        span = made.begin("chat", within)
+        made.used(span, 2)
+        made.end(span)
+    made.end(inner)
+    made.end(main)
+    return made
+
+
+def tools_alone(made: Traced) -> Traced:
+    """An agent whose model calls have no spans."""
+    main = made.begin("invoke_agent", None)
+    for call in ("a", "b", "c"):
+        made.end(made.begin("execute_tool", main, **{"tool.name": "look", "tool.call.id": call}))
+    made.end(main)
+    return made
+
+
+TREES = {
+    "sub-agents": agent_with_sub_agents(Traced()).ended(),
+    "no content": without_content(Traced()).ended(),
+    "tools": tools_alone(Traced()).ended(),
+}
+
+
+def send(team: Team, requests: Iterable[Spans]) -> list[str]:
+    """Import requests as the job does; return the problems of the last one."""
+    file = ImportFile()
+    for spans in requests:
+        data = encode_spans(spans).SerializeToString()
+        file = ImportFile(import_run=Import.objects.create(team=team), path="OTLP traces")
+        import_file(team, file, lambda data=data: data, counted, IfChanged.KEEP)
+        for parent in link_parents(team):
+            measure(parent)
+    return file.problems
+
+
+SESSION = (
+    *("external_id", "parent_external_id", "parent__external_id", "agent", "model", "title"),
+    *("message_count", "block_count", "step_count", "turn_count", "tool_call_count"),
+    *("usage_calls", "uncached_tokens", "output_tokens", "cost_microusd", "peak_tokens"),
+    *("used_tokens", "token_ratio", "hidden_tokens", "started_at", "ended_at", "meta"),
+)
+
+
+def stored(team: Team) -> dict[str, Any]:
+    """All that is recorded of a team's sessions, without ids of rows."""
+    found: dict[str, Any] = {}
+    for session in Session.objects.filter(team=team):
+        ended = Entry.objects.filter(run__session=session)
+        found[session.external_id] = {
+            "session": Session.objects.filter(pk=session.pk).values_list(*SESSION).get(),
+            "messages": list(
+                session.messages.order_by("seq").values_list(
+                    *("seq", "key", "digest", "role", "call", "born", "turn", "at", "late")
+                )
+            ),
+            "blocks": list(session.blocks.order_by("position").values_list("sha", "tokens")),
+            "calls": list(
+                session.calls.order_by("step").values_list(
+                    *("call", "step", "at", "model", "uncached", "output", "cost_microusd")
+                )
+            ),
+            "left": list(ended.order_by("position").values_list("position", "to_step")),
+        }
+    return found
+
+
+def team() -> Team:
+    number = Team.objects.count()
+    return Team.objects.create(slug=f"team-{number}", name=f"Team {number}")
+
+
+def made_of(requests: Iterable[Spans]) -> dict[str, Any]:
+    ours = team()
+    send(ours, requests)
+    return stored(ours)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("tree", TREES)
+def test_one_span_per_request_in_the_order_of_ends_and_against_it(tree: str):
+    spans = TREES[tree]
+    whole = made_of([spans])
+    for order in (spans, spans[::-1]):
+        each = [[one] for one in order]
+        assert made_of(each) == whole
+        assert made_of([*each, spans, spans[2:5]]) == whole, "sent again"
+
+
+@st.composite
+def requests(draw: st.DrawFn) -> list[Spans]:
+    """The spans of a tree in any order, cut anywhere."""
+    order = draw(st.permutations(draw(st.sampled_from(list(TREES.values())))))
+    cuts = draw(st.sets(st.integers(1, len(order) - 1)))
+    return [order[start:end] for start, end in pairwise([0, *sorted(cuts), len(order)])]
+
+
+@pytest.mark.django_db
+@settings(max_examples=20, deadline=None)
+@given(requests())
+def test_any_order_and_any_requests(sent: list[Spans]):
+    assert made_of(sent) == made_of([[span for spans in sent for span in spans]])
+
+
+@pytest.mark.django_db
+def test_a_sub_agent_is_a_session_of_its_own():
+    whole = made_of([TREES["sub-agents"]])
+    (trace,) = [name for name in whole if "/" not in name]
+    rows = {name: dict(zip(SESSION, one["session"], strict=True)) for name, one in whole.items()}
+    main = rows.pop(trace)
+    assert (main["step_count"], main["parent__external_id"]) == (3, None)
+    assert {row["parent__external_id"] for row in rows.values()} == {trace}
+    assert sorted(row["step_count"] for row in rows.values()) == [1, 2]
+    assert [end for _, end in whole[trace]["left"]] == [3, 3, 3], "the prompt that changed"
+    assert main["usage_calls"] == 3, "the SDK's own span counts once with the instrumentation's"
+
+
+@pytest.mark.django_db
+def test_what_people_left_at_a_session_stays():
+    spans, ours = TREES["sub-agents"], team()
+    own, first, *others = spans
+    send(ours, [others])
+    noted = Session.objects.get(team=ours, parent=None)
+    note = StepNote.objects.create(session=noted, step=2, text="Look here.", author_name="Ada")
+    (said,) = send(ours, [[first]])
+    assert "has notes, pins or reviews" in said
+    assert StepNote.objects.get() == note
+    assert sum(Session.objects.filter(team=ours).values_list("step_count", flat=True)) == 6
+
+
+@pytest.mark.django_db
+def test_another_import_of_the_group_comes_first(monkeypatch: pytest.MonkeyPatch):
+    spans = TREES["sub-agents"]
+    whole, ours = made_of([spans]), team()
+    append_all = traced.append_all
+
+    def later(*args: Any, **kwargs: Any) -> Any:
+        monkeypatch.setattr(traced, "append_all", append_all)
+        send(ours, [spans[4:]])
+        return append_all(*args, **kwargs)
+
+    for first in (spans[:2], spans[2:4]):
+        monkeypatch.setattr(traced, "append_all", later)
+        send(ours, [first])
+    assert stored(ours) == whole
+
+
+def test_a_batch_processor_of_opentelemetry_sends_to_a_server(served: Server):
+    key = token(served)
+    exporter = OTLPSpanExporter(
+        f"{served.address}/api/v1/traces", headers={"Authorization": f"Bearer {key}"}
+    )
+    processor = BatchSpanProcessor(exporter, max_export_batch_size=2, schedule_delay_millis=20)
+    agent_with_sub_agents(Traced(processor))
+    processor.shutdown()
+
+    expected = [
+        ("Dive at the pier.", 2, True),
+        ("Find the kelp.", 3, False),
+        ("Sail to the buoy.", 1, True),
+    ]
+
+    def shown() -> list[tuple[str, int, bool]]:
+        listed = sessions_of(served, key)
+        return sorted((one["title"], one["steps"], "/" in one["external_id"]) for one in listed)
+
+    wait_until(lambda: shown() == expected)
