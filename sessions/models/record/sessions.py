@@ -205,6 +205,7 @@ class Session(models.Model):
         ]
         indexes = [
             models.Index(fields=["team", "-changed"], name="session_newest"),
+            models.Index(fields=["team", "created"], name="session_arrived"),
             models.Index(F("team"), ended().desc(), name="session_ended"),
             *(
                 models.Index(F("team"), key.desc(), F("id").desc(), name=f"session_by_{name}")
