@@ -19,6 +19,7 @@ import compaction
 import contextlab
 import sessions
 from compaction.cache.rules import RULES
+from compaction.losses import life
 from compaction.policies import yaml
 from sessions.models.search import search_words
 from tests.hostile import METHODS, Case
@@ -51,6 +52,7 @@ FROM_RECORDS = {
     "re.escape(text)": [re.escape(text) for text in SEARCHED],
     "_pattern(piece.text)": [search_words._pattern(text) for text in SEARCHED],
     "'|'.join(map(_marked, parts))": ["|".join(map(search_words._marked, SEARCHED))],
+    "before + re.escape(text) + after": [life.pattern_of(text).pattern for text in SEARCHED],
     "_alone(text)": [search_words._alone(text) for text in SEARCHED],
     "pattern": [
         found.pattern for tags in yaml._Loader.yaml_implicit_resolvers.values() for _, found in tags

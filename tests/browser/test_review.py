@@ -178,6 +178,7 @@ def test_added_facts_and_a_draft_outlive_a_reload(sits_down: Callable[[str, str]
         getSelection().selectAllChildren(text);
     }""")
     press(page, "m")
+    page.locator("#fact-list li code", has_text="Please read the files.").wait_for()
     added = page.locator("#fact-list li").first
     assert added.locator("code").inner_text() == "Please read the files."
     assert added.locator(".fact-mark").inner_text() == "lost"
