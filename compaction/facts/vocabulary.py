@@ -6,14 +6,12 @@ import re
 from typing import Literal
 
 from compaction.facts.facts import OUTSIDE, RUN, is_fact
+from compaction.facts.paths import DEEPEST, ESCAPES, normal, paths_told, tells_of
 
 FactKind = Literal["error", "path", "url", "identifier", "number"]
 
 LONGEST = 200
 """Characters from which a run counts as data rather than a name."""
-
-DEEPEST = 12
-"""Path components compared, counted from the end."""
 
 SHORT = 4
 """Minimum characters of a token; shorter parts of a name are ignored."""
@@ -22,24 +20,10 @@ INSIDE = 8
 """Minimum characters of a part that stands on its own inside a longer name."""
 
 _HUMP = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
-_LINES = re.compile(r":\d")
-_OF_LINES = "0123456789:-"
 _PARTS = re.compile(r"[.:@-]")
 _DIGITS = re.compile(r"\d{4,}")  # as many as make a fact
 # At most four repeats: longer numbers are not written in groups. Without backtracking.
 _GROUPED = re.compile(r"\b\d{1,3}(?:[,_'\u2019\u00a0\u202f]\d{3}){1,4}\b")
-_ESCAPES = re.compile(r"\\[nrt]")
-
-
-def normal(fact: str) -> str:
-    """Normalize a fact for comparison: lowercase, and a path without line numbers."""
-    bare = fact.strip(OUTSIDE).casefold()
-    # A number after a host is a port, which is part of the fact.
-    if "://" in bare or not ("/" in bare or "." in bare):
-        return bare
-    path = bare.rstrip(_OF_LINES)
-    lines = _LINES.search(bare, len(path))
-    return bare if lines is None else bare[: lines.start()]
 
 
 def kind_of(fact: str) -> FactKind:
@@ -79,16 +63,16 @@ class Vocabulary:
     def __init__(self) -> None:
         self._seen: set[str] = set()
         self._whole: set[str] = set()
-        self._endings: set[str] = set()
+        self._paths: set[str] = set()
+        self._starts: set[str] = set()
         self._pieces: set[str] = set()
         self._inner: set[str] = set()
-        self._folders: set[str] = set()
 
     def add(self, text: str) -> None:
         """Add a text, also with its escape sequences read as blanks."""
         self._take(set(RUN.findall(text)))
         if "\\" in text:
-            self._take(set(RUN.findall(_ESCAPES.sub(" ", text))))
+            self._take(set(RUN.findall(ESCAPES.sub(" ", text))))
         for number in _GROUPED.findall(text):
             self._pieces.add("".join(filter(str.isdecimal, number)))
 
@@ -102,15 +86,16 @@ class Vocabulary:
             self._seen.add(run)
             if len(run.strip(OUTSIDE)) <= LONGEST:
                 self._note(normal(run))
+                if "/" in run:
+                    written, starts = paths_told(run)
+                    self._paths |= written
+                    self._starts |= starts
                 for part in _PARTS.split(run.rpartition("/")[2]):
                     self._inner.update(inner_names(part))
 
     def _note(self, token: str) -> None:
         self._whole.add(token)
         components = token.split("/")[-DEEPEST:]
-        self._endings.update(endings(components))
-        for end in range(2, len(components)):
-            self._folders.update("/".join(components[i:end]) for i in range(end - 1))
         for component in components:
             self._pieces.add(component)
             self._pieces.update(_PARTS.split(component))
@@ -119,26 +104,17 @@ class Vocabulary:
     def names(self, fact: str, kind: FactKind) -> bool:
         """Return whether a text names a fact.
 
-        That is: verbatim; a path by its last two or more components; a folder by a path below it;
-        an identifier also by its parts or inside a longer one.
+        That is: verbatim; a path as `paths.tells` says; an identifier also by its parts or inside
+        a longer one.
         """
         token = normal(fact)
         if token in self._whole or token in self._pieces:
             return True
+        if tells_of(token, self._paths, self._starts):
+            return True
         if kind == "identifier":
             return token in self._inner or self._all(_PARTS.split(token.replace("/", ".")))
-        if kind == "url":
-            token = token.partition("://")[2]
-            return token in self._endings or token in self._whole
-        if kind == "number" or token in self._endings:
-            return kind == "path"
-        ends = endings(token.split("/")[-DEEPEST:])
-        return any(end in self._whole for end in ends) or self._has_folder([token, *ends])
-
-    def _has_folder(self, ends: list[str]) -> bool:
-        """Return whether a known path has this folder; a dot in the name makes it a file."""
-        bare = "." not in ends[0].rpartition("/")[2]
-        return bare and not self._folders.isdisjoint(ends)
+        return kind == "url" and token.partition("://")[2] in self._pieces
 
     def knows(self, fact: str, kind: FactKind) -> bool:
         """Return whether the texts name a fact or each of its components."""
@@ -150,8 +126,8 @@ class Vocabulary:
         return self._all((token.partition("://")[2] or token).split("/"))
 
     def holds(self, token: str) -> bool:
-        """Return whether a normalized token occurs, by itself or inside a longer one."""
-        return token in self._pieces
+        """Return whether a normalized token occurs by itself."""
+        return token in self._whole
 
     def _all(self, pieces: list[str]) -> bool:
         long = [piece for piece in pieces if len(piece) >= SHORT]
@@ -165,8 +141,3 @@ def inner_names(name: str) -> list[str]:
         return []
     found = (name[a.start() : b.end()] for i, a in enumerate(parts) for b in parts[i:])
     return [one.casefold() for one in found if len(one) >= INSIDE]
-
-
-def endings(components: list[str]) -> list[str]:
-    """Return the proper suffixes of a path with two or more components."""
-    return ["/".join(components[i:]) for i in range(1, len(components) - 1)]

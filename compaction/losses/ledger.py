@@ -10,13 +10,14 @@ from typing import Literal
 
 from compaction.context.blocks import Block
 from compaction.facts.facts import RUN, as_written, texts_of
-from compaction.facts.vocabulary import FactKind, Vocabulary, kind_of, normal
+from compaction.facts.paths import normal
+from compaction.facts.vocabulary import FactKind, Vocabulary, kind_of
 from compaction.losses.weighty import Weighty, weighty
 from compaction.summaries.lines import IndexedLines
 from compaction.summaries.model.supported import known_from, plain, unsupported
 from compaction.summaries.sections import Form, form_of
 
-ENGINE = 11
+ENGINE = 12
 """Version of the rules that make a ledger."""
 
 LISTED = 400
@@ -85,11 +86,12 @@ def ledger_of(
     """Return what happened to the facts of a span, and what a summary claims without a source.
 
     `weighty` decides which facts count, and how much. **Kept**: the summary or a remaining block
-    names it. **Retrievable**: a remaining reference leads to a block that holds it. Otherwise
-    **lost**. **Unsupported**: a fact of the summary that neither the span, nor remaining blocks,
-    nor `sources` (originals behind stubs of the span) contain, even in parts. An error is kept if a
-    line has most of its distinctive words. `needed` is what `needed_again` returns. Compares names,
-    paths and numbers, not the claims of a sentence. Pure, and linear in the texts.
+    names it, a path as `paths.tells` says. **Retrievable**: a remaining reference leads to a block
+    that holds it. Otherwise **lost**. **Unsupported**: a fact of the summary that neither the span,
+    nor remaining blocks, nor `sources` (originals behind stubs of the span) contain, even in parts.
+    An error is kept if a line has most of its distinctive words. `needed` is what `needed_again`
+    returns. Compares names, paths and numbers, not the claims of a sentence. Pure, and linear in
+    the texts.
     """
     summary = summary[:LONGEST_SUMMARY]
     needed = needed or {}
@@ -147,7 +149,7 @@ class _Judge:
         return "lost" if held.isdisjoint(self.refs) else "retrievable"
 
     def _names_path(self, one: Weighty) -> bool:
-        """Return whether the path is named, or just its end if that is unambiguous."""
+        """Return whether the path is shown (`paths.tells`), or named alone, unambiguously."""
         name = one.fact.replace("\\", "/").rpartition("/")[2]
         alone = one.alone and "." in name
         if self.here.names(one.fact, "path") or (alone and self.here.holds(normal(name))):

@@ -11,6 +11,7 @@ from typing import Literal
 from compaction.context.blocks import Block
 from compaction.context.edits import Entry
 from compaction.facts.facts import texts_of
+from compaction.facts.paths import find_path, path_of
 from compaction.facts.recall import State
 
 _WORD = re.compile(r"[A-Za-z0-9_]")
@@ -118,17 +119,29 @@ class Life:
 
 
 def shows(block: Block, text: str) -> bool:
-    """Return whether a block's text, or a text in its tool input, holds this text in any case, and
-    not only as a part of a longer word."""
-    wanted = text.lower()
-    return any(
-        wanted in one.lower() and pattern_of(text).search(one) is not None
-        for one in texts_of(block)
-    )
+    """Return whether a block's text, or a text in its tool input, shows this text: a path as
+    `paths.tells` says, like the fact ledger; any other in any case, and not only as a part of a
+    longer word."""
+    return any(place_of(text, one) is not None for one in texts_of(block))
+
+
+def place_of(text: str, shown: str) -> tuple[int, int] | None:
+    """Return where a text of a block first shows a text, by the rule of `shows`: start and end."""
+    path = path_of(text)
+    if path is not None:
+        return find_path(path, shown)
+    match = _pattern_of(text).search(shown) if text.lower() in shown.lower() else None
+    return match.span() if match is not None else None
+
+
+def least_of(text: str) -> str:
+    """Return, in lower case, what every text that shows a text holds."""
+    path = path_of(text)
+    return text.lower() if path is None else "/".join(path.split("/")[-2:])
 
 
 @lru_cache(maxsize=64)
-def pattern_of(text: str) -> re.Pattern[str]:
+def _pattern_of(text: str) -> re.Pattern[str]:
     """The pattern of a text in any case, outside longer words. ASCII only, because other scripts
     put no blanks between words; a line break may be written as JSON does."""
     before = r"(?:(?<![A-Za-z0-9_])|(?<=\\[nrt]))" if _WORD.match(text[:1]) else ""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Set
 from itertools import groupby
 from operator import attrgetter
 
 from compaction.context.blocks import Block
 from compaction.context.edits import Entry
 from compaction.facts.facts import facts_of
-from compaction.facts.vocabulary import normal
+from compaction.facts.paths import normal, paths_told, tells_of
 from compaction.losses.ledger import CompactedContext, Fact, ledger_of
 from compaction.losses.repairs import WINDOW, Repair
 from compaction.losses.weighty import named_in
@@ -24,7 +24,7 @@ def needed_again(
     of: FactsOf = facts_of,
 ) -> dict[str, int]:
     """Return the normalized facts that calls named while their context did not show them, with the
-    first step each.
+    first step each. A path was shown by any text that tells of it (`paths.tells`).
 
     `later` are the blocks that came after a removal. A fact that a message or result showed first
     stands in the context when it is used, so its loss did no harm, unless that message or result
@@ -33,7 +33,9 @@ def needed_again(
     """
     found: dict[str, int] = {}
     back: dict[str, bool] = {}
-    for born, group in groupby(sorted(later, key=attrgetter("born", "position")), _born):
+    ordered = sorted(later, key=attrgetter("born", "position"))
+    paths = {token for one in ordered for token in map(normal, named_in(one)) if "/" in token}
+    for born, group in groupby(ordered, _born):
         blocks, step = list(group), born - 1
         # The output of step k is born at k + 1, as are the results that only step k + 1 sees.
         for block in blocks:
@@ -42,9 +44,20 @@ def needed_again(
                 if not moved_on and back.get(token, True):
                     found.setdefault(token, step)
         for block in blocks:
-            for token in map(normal, of(block)):
+            for token in _shown(of(block), paths):
                 back.setdefault(token, block.position in repaired)
+            paths.difference_update(back)
     return found
+
+
+def _shown(facts: Set[str], paths: Set[str]) -> Iterator[str]:
+    """Yield the normalized facts of a block, and which of these paths they tell of."""
+    yield from map(normal, facts)
+    told = [paths_told(fact) for fact in facts if "/" in fact] if paths else []
+    if told:
+        written = set().union(*(one for one, _ in told))
+        starts = set().union(*(one for _, one in told))
+        yield from (path for path in paths if tells_of(path, written, starts))
 
 
 def _born(block: Block) -> int:

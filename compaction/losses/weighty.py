@@ -11,15 +11,8 @@ from compaction.context.groups import failure_key
 from compaction.context.stubs import KEY_ARGUMENTS
 from compaction.facts.facts import COMMON, facts, facts_of, texts_by_name
 from compaction.facts.noise import CONTENT, built_in, is_noise, prose
-from compaction.facts.vocabulary import (
-    DEEPEST,
-    LONGEST,
-    FactKind,
-    endings,
-    is_name,
-    kind_of,
-    normal,
-)
+from compaction.facts.paths import DEEPEST, normal
+from compaction.facts.vocabulary import LONGEST, FactKind, is_name, kind_of
 from compaction.tools.failures import signature
 
 OPEN_ERROR, CHANGED, NEEDED, SAID, CARRIED, READ, MENDED, USED = 100, 90, 80, 70, 60, 50, 40, 30
@@ -198,8 +191,9 @@ class _BlockFacts:
         if token not in self._known:
             self._known.add(token)
             one.fact, one.kind = path, "path"
-            for ending in endings(token.split("/")[-DEEPEST:]):
-                self._merge(ending, token)
+            parts = token.split("/")[-DEEPEST:]
+            for at in range(1, len(parts) - 1):
+                self._merge("/".join(parts[at:]), token)
 
     def _merge(self, ending: str, token: str) -> None:
         """Merge a name that is spelled like the end of a file's path into that file."""

@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from compaction.context.blocks import Block
 from compaction.facts.facts import COMMON, OUTSIDE, facts, facts_of
 from compaction.facts.noise import built_in, is_noise, prose
-from compaction.facts.vocabulary import DEEPEST, is_name, kind_of
+from compaction.facts.paths import DEEPEST
+from compaction.facts.vocabulary import is_name, kind_of
 
 LONGEST = 8_000
 """Code points of a text in which sentences are looked for; longer ones are pasted."""

@@ -10,7 +10,7 @@ from compaction.context.blocks import Block
 from compaction.context.edits import Entry
 from compaction.context.session import Call, Session
 from compaction.facts.facts import facts_of
-from compaction.facts.vocabulary import normal
+from compaction.facts.paths import normal
 from compaction.losses.weighty import Weighty, named_later, weighty
 from compaction.policies.policy import Policy
 from compaction.simulation.simulate import simulate

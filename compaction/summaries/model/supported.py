@@ -7,7 +7,8 @@ from collections.abc import Collection, Iterable, Iterator
 
 from compaction.context.blocks import Block
 from compaction.facts.facts import OUTSIDE, RUN, is_fact, texts_of
-from compaction.facts.vocabulary import LONGEST, Vocabulary, is_name, kind_of, normal
+from compaction.facts.paths import normal
+from compaction.facts.vocabulary import LONGEST, Vocabulary, is_name, kind_of
 from compaction.proposals.plan import Span
 from compaction.summaries.summary import FORMS
 

@@ -13,7 +13,7 @@ from django.db.models import Count, Sum
 from compaction.context import wire
 from compaction.context.blocks import Block
 from compaction.context.edits import Entry as EntryValue
-from compaction.losses.life import Life, Sight, life_of, shows
+from compaction.losses.life import Life, Sight, least_of, life_of, shows
 from compaction.losses.loss_cost import LossCost, PaidStep, came_again, loss_cost
 from compaction.losses.repairs import KINDS, Kind, Repair
 from compaction.policies.trigger_words import words
@@ -202,7 +202,7 @@ def why(session: Session, run: Run, text: str, asked: int | None = None) -> Why:
             f"This session holds {size / 1e6:,.0f} MB, too much to look through while you wait. "
             "Search for the text instead, and open a step that shows it."
         )
-    places = _places(session, text)
+    places = _places(session, least_of(text))
     if asked is None and len(places) > min(MOST, max(FEW, whole["count"] // SHARE)):
         raise TooCommon(
             f"It appears in {len(places):,} blocks: too common to follow. "
@@ -230,11 +230,11 @@ def _repaired(session: Session, life: Life, revision: Revision | None) -> tuple[
 
 def holds(session: Session, text: str) -> bool:
     """Whether any block holds the text as the reader sees it."""
-    return bool(_places(session, text))
+    return bool(_places(session, text.lower()))
 
 
 def _places(session: Session, text: str) -> list[int]:
-    """Positions of the blocks whose JSON contains the text as JSON writes it, in any case."""
+    """Positions of the blocks whose JSON contains a text as JSON writes it, in any case."""
     written = json.dumps(text, ensure_ascii=False)[1:-1]
     nested = json.dumps(written, ensure_ascii=False)[1:-1].lower()
     wanted = written.lower()
@@ -262,7 +262,7 @@ def _replacements(session: Session, run: Run, held: set[str], text: str) -> Iter
     for begin in range(0, len(rows), CHUNK):
         data |= contents(session, [sha for _, sha, _ in rows[begin : begin + CHUNK]])
     texts = {pk: wire.text_of(wire.decode(data[sha])) for pk, sha, _ in rows}
-    wanted = text.lower()
+    wanted = least_of(text)
     about = {
         pk: refs for pk, _, refs in rows if wanted in texts[pk].lower() or not held.isdisjoint(refs)
     }

@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.utils.http import urlencode
 from django.views.decorators.http import require_GET
 
-from compaction.losses.life import Life, Shown, Sight, Stay, pattern_of
+from compaction.losses.life import Life, Shown, Sight, Stay, place_of
 from compaction.losses.repairs import WINDOW
 from compaction.simulation.kept import KeptText
 from sessions.access import run_named, session_of
@@ -101,9 +101,9 @@ def _proofs(found: Why) -> Iterator[Proof]:
 def _proof(found: Why, sight: Sight, *, first: bool) -> Proof:
     block, text = sight.block, found.life.text
     before, after = "", ""
-    match = pattern_of(text).search(block.text)
-    if match is not None:
-        place, text = match.start(), match.group()
+    found_at = place_of(text, block.text)
+    if found_at is not None:
+        place, text = found_at[0], block.text[slice(*found_at)]
         start = max(block.text.rfind("\n", 0, place) + 1, place - WIDEST)
         end = block.text.find("\n", place)
         end = min(len(block.text) if end < 0 else end, place + len(text) + WIDEST)

@@ -13,7 +13,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 
 from compaction.facts.facts import OUTSIDE
-from compaction.facts.vocabulary import normal
+from compaction.facts.paths import normal
 from compaction.losses.ledger import ENGINE
 from compaction.losses.loss_cost import loss_cost
 from compaction.losses.repairs import WINDOW

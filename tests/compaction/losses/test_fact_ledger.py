@@ -86,7 +86,7 @@ def test_an_earlier_summary_counts_and_what_is_common_does_not() -> None:
         ("It edited /repo/src/table.py.", {"/repo/src/table.py"}),
         ("It edited src/Table.py:12-40", {"/repo/src/table.py"}),
         ("`table.py` and rows.py", {"/repo/src/table.py", "/repo/src/rows.py"}),
-        ("(other/table.py)", {"/repo/src/table.py"}),
+        ("(other/table.py)", set()),
         ("at most 4,096 of max_rows", {"4096", "MAX_ROWS"}),
         ("4_096 rows", {"4096"}),
         ("see docs.example/limits/rows", {"https://docs.example/limits/rows"}),

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from compaction.context.session import Session
 from compaction.facts.facts import texts_of
-from compaction.facts.vocabulary import FactKind, Vocabulary, is_name, kind_of, normal
+from compaction.facts.paths import normal
+from compaction.facts.vocabulary import FactKind, Vocabulary, is_name, kind_of
 from compaction.losses.ledger import LISTED, CompactedContext, Fact, Ledger, ledger_of
 from compaction.proposals.plan import Span
 from compaction.summaries.extract import extractive

@@ -10,7 +10,10 @@ from hypothesis import strategies as st
 
 from compaction.context.blocks import Block
 from compaction.context.edits import Entry
-from compaction.losses.life import Life, Shown, life_of, shows
+from compaction.facts.paths import normal
+from compaction.losses.ledger import CompactedContext, ledger_of
+from compaction.losses.life import Life, Shown, life_of, place_of, shows
+from compaction.losses.needed import needed_again
 from compaction.policies.presets import PRESETS
 from compaction.simulation.simulate import simulate
 from tests.build import Talk, coding, rough
@@ -133,3 +136,50 @@ def test_stays_cover_every_step_once_under_every_preset(preset: str, number: int
     assert [one.since for one in life.stays] == [1, *(one.until for one in life.stays[:-1])]
     assert life.stays[-1].until == len(run.steps) + 1
     assert all(a.state != b.state for a, b in zip(life.stays, life.stays[1:], strict=False))
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "told"),
+    [
+        ("/srv/work/site", "read /srv/work/site/pages/home.py", True),
+        ("/srv/work/site", "read /srv/work/site", True),
+        ("srv/work/site", "read /home/me/srv/work/site/pages/home.py", True),
+        ("/srv/work/site/v1.2", "ls /srv/work/site/v1.2/notes", True),
+        ("site/pages/home.py", "/srv/work/site/pages/home.py:12:def home", True),
+        ("/srv/work/site/pages/home.py", "edited pages/Home.py:3", True),
+        ("/srv/work/site/pages/home.py", "it is `pages/home.py`.", True),
+        ("/srv/work/site/pages", "see site/pages/home.py", True),
+        ("site/pages/home", "in HEAD:site/pages/home/door.py", True),
+        ("https://docs.example/limits", "GET https://docs.example/limits/rows", True),
+        ("/srv/work/site", "read /srv/work/site.py", False),
+        ("/srv/work/site", "read /srv/work/site-old/home.py", False),
+        ("/srv/work/site", "read /srv/work/sites/home.py", False),
+        ("/srv/work/site", "read /srv/homework/site_map", False),
+        ("/srv/work/site/pages", "see /other/site/pages/home.py", False),
+        ("/srv/work/site/pages/home.py", "see /other/pages/home.py", False),
+        ("/srv/work/site/pages/home.py", "/srv/work/site/pages", False),
+        ("site/pages/home.py", "my-site/pages/home.py", False),
+        ("https://docs.example/limits", "https://docs.example/limits-of-rows", False),
+    ],
+)
+def test_a_path_is_told_of_by_one_rule_for_the_fact_ledger_and_for_why(
+    path: str, text: str, told: bool
+) -> None:
+    talk, later = Talk(), Talk()
+    talk.user(f"look at {path} first")
+    (block,), other = talk.blocks, later.user(text)
+    (fact,) = ledger_of([block], "", CompactedContext([other])).facts
+    assert (fact.fact, fact.state) == (path, "kept" if told else "lost")
+    assert shows(other, path) is told
+    if told:
+        start, end = place_of(path, text) or (0, 0)
+        assert path.rpartition("/")[2] in text[start:end].lower()
+    # What calls needed again, and where Why says it was in context before.
+    talk.respond()
+    shown = replace(other, position=1, born=3, role="tool", type="tool_result")
+    used = replace(talk.call("Read", {"path": path}), position=2, born=6)
+    assert needed_again([shown, used]) == ({} if told else {normal(path): 5})
+    holders = [one for one in (block, shown, used) if shows(one, path)]
+    entries = [Entry(block, 1, 2), *([Entry(shown, 3)] if told else [])]
+    life = life_of(path, holders, entries, 6)
+    assert [one.at for one in life.missed] == ([] if told else [5])
