@@ -11,6 +11,13 @@ from compaction.cache.uses import Cause as Kind
 from sessions.models.cache.break_totals import break_sum
 from sessions.models.web.sums import Sums
 
+AVOIDABLE = (
+    "Avoidable: what cache breaks that have a fix cost, by reported usage: tokens written again, "
+    "above the price of reading them from the cache. What the fix itself costs, such as the higher "
+    "price of writing a 1-hour cache, is not taken off: only what a fix saves is net of it."
+)
+"""The definition, on every page with this figure."""
+
 
 @dataclass(frozen=True, slots=True)
 class CauseSums:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from django.db.models import Q
 
+from sessions.models.cache.causes import AVOIDABLE as MEANING
 from sessions.models.dashboard.counted import CONDITIONS
 from sessions.models.dashboard.matching import NEAR_LIMIT
 from sessions.models.dashboard.quality_tiles import (
@@ -58,8 +59,8 @@ SPEND = Tile(
 AVOIDABLE = Tile(
     "avoidable",
     "Avoidable rewrites",
-    "Cost of writing tokens again that were already cached, by reported usage: the avoidable "
-    "part, and the part that no log explains. Both are included in cache write and uncached.",
+    f"{MEANING} Unexplained: the same for breaks whose cause no log shows. Both are "
+    "included in cache write and uncached.",
     "measured",
     "split",
     lambda: Q(assessment__uncached_microusd__isnull=False),

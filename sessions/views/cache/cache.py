@@ -15,6 +15,7 @@ from compaction.cache.rules import rules_of
 from sessions.access import team_of
 from sessions.actions.dashboard.day_totals import keep_totals
 from sessions.models.cache.causes import (
+    AVOIDABLE,
     Calibration,
     CauseSums,
     calibration_in,
@@ -135,6 +136,7 @@ def page(request: HttpRequest) -> HttpResponse:
         "worst": _worst(team, period, split, cause),
         "worst_of": COSTLIEST,
         "all_causes_url": query(split, **asked) + "#worst",
+        "avoidable_means": AVOIDABLE,
         "broken": made.whole.of["broken"],
         "broken_url": sessions_url(period, split, flags=("breaks",)),
         "not_assessed": made.whole.of["not_assessed"],

@@ -17,6 +17,7 @@ from compaction.context.session import Call, Usage
 from sessions.actions.accounts.teams import local_team
 from sessions.actions.assessments.break_totals import hour_saved, keep_breaks
 from sessions.models import Assessment, BreakTotals, Run, Session
+from sessions.models.cache.causes import AVOIDABLE as AVOIDABLE_MEANS
 from sessions.models.record.manifest import pack
 from sessions.models.record.tail import Figures, judged
 from sessions.views.cache.verdict import NOUNS
@@ -80,6 +81,9 @@ def test_the_verdict_adds_up_what_could_be_avoided(client: Client) -> None:
     text = text_of(client)
     assert "$2.00 of $10.00 avoidable: 3 cache breaks, most by TTL." in text
     assert "20.0 % of spend. $0.70 more is unexplained and $0.090 more could not" in text
+    assert AVOIDABLE_MEANS in text
+    dashboard = page_of(client, "/dashboard/?range=30d")
+    assert "cache breaks $2.00" in dashboard.text and AVOIDABLE_MEANS in dashboard.html
     assert "TTL expired $1.75 2 1 20.0k Use the 1-hour cache TTL" in text
     assert "Model switched $0.25 1 1 10.0k Switch models at task boundaries" in text
 
