@@ -43,6 +43,12 @@ export class Trial {
     };
   });
 
+  /** How many sessions `position` is of: until some draft is through all of them, those that are in. */
+  counted = $derived.by((): number => {
+    const [now, whole] = [this.newest, this.shown];
+    return !now || !whole || whole.through < whole.total ? (now?.through ?? 0) : now.total;
+  });
+
   /** Other sessions: nothing known holds for them. */
   forget(): void {
     this.moved();

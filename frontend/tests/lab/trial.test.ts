@@ -34,6 +34,18 @@ describe('a trial', () => {
     expect(trial.tried).toEqual([{ cost: 30, recall: 0.6 }]);
   });
 
+  it('says of how many sessions its place is', () => {
+    const trial = new Trial();
+    expect(trial.counted).toBe(0);
+    trial.begin();
+    trial.take(figures(1, sums(10, 0.5, 4), sums(20, 0.75, 4)));
+    expect(trial.counted).toBe(1);
+    trial.take(figures(2, sums(30, 0.6, 10), sums(50, 0.8, 10)));
+    trial.begin();
+    trial.take(figures(1, sums(16, 0.5, 4), sums(20, 0.75, 4)));
+    expect([trial.counted, trial.position?.cost]).toEqual([2, 46]);
+  });
+
   it('keeps what it showed, and moves the draft by the sessions that are through', () => {
     const trial = tried();
     trial.begin();

@@ -21,7 +21,7 @@ from compaction.policies.policy import InvalidPolicy, from_dict, to_dict
 from compaction.policies.presets import PRESETS
 from compaction.prices.prices import UNKNOWN_WINDOW
 from sessions.access import team_of, team_to
-from sessions.actions.demo.demo_tuning import NOTE
+from sessions.actions.demo.demo_tuning import NOTE, is_of_demo
 from sessions.actions.lab import warm
 from sessions.actions.lab.choices import MOST, usual_choice
 from sessions.actions.lab.simulations import MOST_OTHERS
@@ -60,6 +60,8 @@ def lab_page(request: HttpRequest, problem: str = "") -> HttpResponse:
     data, may_write = notice["demo_data"], notice["may_write"]
     demo = notice["demo_asked"] or data is None or data.alone
     sessions = _sessions(team, demo=demo)
+    of_demo = demo and data is not None
+    policies = _policies(team, active, demo=of_demo)
     if sessions:
         warm.prepare(team.pk)
     context: dict[str, Any] = {
@@ -70,12 +72,12 @@ def lab_page(request: HttpRequest, problem: str = "") -> HttpResponse:
         "searches": [(one, state_of(one)) for one in _searches(team, demo=demo)],
         "search": _search(request, draft),
         "search_problem": problem,
-        "refs": [one["ref"] for one in _policies(team, active)],
+        "refs": [one["ref"] for one in policies],
         "props": {
             "may_write": may_write,
             "active": _begun(team, active),
             "draft": _begun(team, draft),
-            "policies": _policies(team, active),
+            "policies": policies,
             "sessions": sessions,
             "facets": _facets(team, demo=demo),
             "flags": [[name, f"{sign} {label}"] for name, (sign, label, _) in FLAGS.items()],
@@ -221,8 +223,9 @@ def draft(request: HttpRequest) -> HttpResponse:
     )
 
 
-def _policies(team: Team, active: str) -> list[dict[str, Any]]:
-    """Versions to start a draft from: the team's own policies first, then presets."""
+def _policies(team: Team, active: str, *, demo: bool) -> list[dict[str, Any]]:
+    """Versions to start a draft from: the team's own policies first, then presets. The demo's
+    policy is among them only if its sessions are, or if it is active."""
     versions = PolicyVersion.objects.filter(policy__team=team).select_related("policy")
     by_policy: dict[int, list[PolicyVersion]] = {}
     for version in versions.defer("document").order_by("policy__name", "-number"):
@@ -232,6 +235,7 @@ def _policies(team: Team, active: str) -> list[dict[str, Any]]:
         for found in by_policy.values()
         for one in found[:VERSIONS_SHOWN]
         if one.policy.name not in PRESETS
+        and (demo or str(one) == active or not is_of_demo(one.policy))
     ]
     presets = [
         {"ref": name, "name": name, "note": "preset", "active": name == active.partition("@")[0]}

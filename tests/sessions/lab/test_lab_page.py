@@ -11,12 +11,13 @@ from django.test import Client
 
 from compaction.policies.policy import to_dict
 from compaction.policies.presets import PRESETS
-from sessions.actions.accounts.audit import COMMAND
+from sessions.actions.accounts.audit import COMMAND, DEMO
 from sessions.actions.accounts.teams import local_team
+from sessions.actions.demo.demo_tuning import BASE, DOCUMENT, NAME, NOTE
 from sessions.actions.jobs import jobs
 from sessions.actions.lab import simulations
 from sessions.actions.policies.policies import save_version
-from sessions.models import PolicyVersion, Simulation, SimulationResult, Team
+from sessions.models import PolicyVersion, Session, Simulation, SimulationResult, Team
 from tests.sessions.lab.simulated import log, store
 from tests.sessions.pages import other_team, page_of
 from tests.sessions.people import browser, member
@@ -94,6 +95,15 @@ def test_it_begins_from_the_active_policy_or_from_what_the_address_names(team, o
         "ref": "ours@1", "name": "ours", "note": "", "active": True,
     }  # fmt: skip
     assert owner.get("/lab/?draft=missing@7").status_code == 404
+
+
+def test_the_policy_of_the_demo_is_offered_only_with_the_demo(team, owner):
+    store(team, log("mine", 3))
+    Session.objects.create(team=team, external_id="shown", demo=True, step_count=3)
+    save_version(team, NAME, DOCUMENT, BASE, NOTE, None, DEMO)
+    refs = {one["ref"] for one in props(owner, "/lab/")["policies"]}
+    assert f"{NAME}@1" not in refs and "balanced" in refs
+    assert f"{NAME}@1" in {one["ref"] for one in props(owner, "/lab/?demo=1")["policies"]}
 
 
 def test_it_goes_on_from_a_simulation_with_its_draft_and_sessions(team, owner):
