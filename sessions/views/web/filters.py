@@ -27,6 +27,7 @@ from sessions.models.record import list_versions
 from sessions.models.record.demo_data import listed
 from sessions.models.record.list_versions import together
 from sessions.models.record.sessions import SORT_KEYS
+from sessions.models.web.happened import ended
 from sessions.models.web.periods import read_time, written
 from sessions.views.web.dates import Pairs, dates_of
 
@@ -130,7 +131,9 @@ class SessionFilters:
         )
         if not self.parent:
             rows = rows.filter(listed(team.pk, demo=self.demo))
-        return rows.annotate(key=SORT_KEYS[self.sort])
+        # The index puts the demo's sessions last: among those of the team they go by their time.
+        mixed = self.demo and self.sort == "newest"
+        return rows.annotate(key=ended() if mixed else SORT_KEYS[self.sort])
 
     def _condition(self) -> Q | None:
         """Conditions without a column of their own: tile, policy, rollout, arrival."""
