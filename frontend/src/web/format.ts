@@ -42,6 +42,16 @@ export function percent(share: number, digits = 0): string {
   return `${text} %`;
 }
 
+const manyTimes = 10; // from this multiple on a change is a factor, as in figures.py
+
+/** A relative change: "+21 %", "−4.9 %", "0 %"; from tenfold on the factor, "×402". */
+export function relative(share: number): string {
+  if (share + 1 >= manyTimes) return `×${grouped.format(Math.round(share + 1))}`;
+  const size = Math.abs(share) * 100;
+  const text = size.toFixed(size < 9.95 ? 1 : 0);
+  return Number(text) === 0 ? '0 %' : `${share > 0 ? '+' : '−'}${text} %`;
+}
+
 /** Micro-dollars: two significant digits below a dollar, cents above. */
 export function money(micro: number): string {
   const dollars = micro / 1_000_000;

@@ -64,3 +64,16 @@ it('writes all of it alone as 100 %, and none of it alone as 0 %', () => {
     '100 %',
   ]);
 });
+
+it('writes a change as a percentage, and from tenfold on as a factor', () => {
+  expect([-0.999, -0.049, -0.0004, 0.2, 8.994, 9, 26.24, 1999].map(format.relative)).toEqual([
+    '−100 %',
+    '−4.9 %',
+    '0 %',
+    '+20 %',
+    '+899 %',
+    '×10',
+    '×27',
+    '×2,000',
+  ]);
+});

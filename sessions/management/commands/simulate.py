@@ -21,6 +21,7 @@ from compaction.simulation.recording import Recording
 from sessions.actions.lab.simulated_figures import figures_of, recorded_figures, recording_of
 from sessions.actions.lab.unstored import recording_of_log
 from sessions.actions.policies.policies import UnknownPolicy, named_version
+from sessions.figures import change
 from sessions.management.defined import defined
 from sessions.management.logs import Logged, fullest, sessions_at
 from sessions.management.named import find_team
@@ -262,7 +263,7 @@ def _money(cost: int | None, recorded: int | None) -> str:
 
 
 def _change(value: int, before: int | None) -> str:
-    return f" {value / before - 1:+.0%}" if before else ""
+    return f" {change(value / before - 1)}" if before else ""
 
 
 def _line(cells: tuple[str, ...]) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from sessions.figures import MANY_TIMES, figure, finely, money
-from sessions.models.cache.causes import causes_in
+from sessions import figures
+from sessions.figures import figure, finely, money
+from sessions.models.cache.causes import AVOIDABLE, causes_in
 from sessions.models.dashboard import quality_tiles, tiles
 from sessions.models.dashboard.dashboards import Dashboard
 from sessions.models.tools.unused import UnusedTools
@@ -49,19 +50,17 @@ def change(now: Value, before: Value, unit: Unit) -> str:
     if now is None or before is None:
         return ""
     if unit == "share":
-        return _signed(round(100 * (now - before)), "point", plural=True)
+        return _points(round(100 * (now - before)))
     if not before:
         return "up from 0" if now else "no change"
-    if now >= MANY_TIMES * before:
-        return f"×{now / before:,.0f}"
-    return _signed(round(100 * (now - before) / before), "%")
+    said = figures.change((now - before) / before)
+    return "no change" if said == "0 %" else said
 
 
-def _signed(amount: int, unit: str, *, plural: bool = False) -> str:
+def _points(amount: int) -> str:
     if not amount:
         return "no change"
-    ending = "s" if plural and abs(amount) != 1 else ""
-    return f"{'+' if amount > 0 else '−'}{abs(amount):,} {unit}{ending}"
+    return f"{'+' if amount > 0 else '−'}{abs(amount):,} point{'' if abs(amount) == 1 else 's'}"
 
 
 def _trends(now: Sequence[Value], before: Sequence[Value]) -> tuple[Trend | None, Trend | None]:
@@ -125,7 +124,7 @@ def _count(many: int, what: str) -> str:
 
 
 HOW_AVOIDABLE = (
-    "Avoidable cache breaks: tokens written again, at reported usage. Losses: calls made because "
+    f"{AVOIDABLE} Losses: calls made because "
     "text had left the context, without their cache breaks. Tools that no session of an agent "
     "used: their definitions in each prompt, in the newest sessions."
 )

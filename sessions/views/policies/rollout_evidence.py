@@ -8,6 +8,7 @@ from compaction.advice.lint import remarks
 from compaction.policies.policy import InvalidPolicy, from_dict
 from compaction.proposals.strategy import Remark
 from sessions.api.lab.simulated import compared
+from sessions.figures import change
 from sessions.models import PolicyVersion, Rollout
 
 
@@ -49,7 +50,7 @@ def evidence(found: Rollout) -> Evidence | None:
 
 
 def _change(mine: int | None, theirs: int | None) -> str:
-    return f"{_signed(100 * (mine / theirs - 1))} %" if mine is not None and theirs else ""
+    return change(mine / theirs - 1) if mine is not None and theirs else ""
 
 
 def _points(mine: float | None, theirs: float | None) -> str:

@@ -217,8 +217,8 @@ def test_what_the_simulation_found_stands_beside_accept():
     Rollout.objects.update(simulation=simulation)
     text = page(rollout).text
     for said in (
-        "Cost +20.0 %",
-        "Tokens sent −10.0 %",
+        "Cost +20 %",
+        "Tokens sent −10 %",
         "Needed facts in context −20.0 points",
         "Sessions with higher cost 1 of 1",
         "Sessions with lower cost 0 of 1",

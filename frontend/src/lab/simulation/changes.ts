@@ -1,15 +1,15 @@
 /* How one figure differs from another, in words. */
+import * as format from '../../web/format';
 
 /** By which share `now` differs; null where there is nothing to compare with. */
 export const changeOf = (now: number | null, then: number | null): number | null =>
   now === null || !then ? null : now / then - 1;
 
-/** "−12 %", "+0.4 %", "same": how a change is written everywhere in the lab. */
+/** "−12 %", "+0.4 %", "×402", "same": how a change is written everywhere in the lab. */
 export function changeText(change: number | null): string {
   if (change === null) return '–';
-  const percent = change * 100;
-  if (Math.abs(percent) < 0.05) return 'same';
-  return `${percent > 0 ? '+' : '−'}${Math.abs(percent).toFixed(Math.abs(percent) < 9.95 ? 1 : 0)} %`;
+  const text = format.relative(change);
+  return text === '0 %' ? 'same' : text;
 }
 
 /** How far two shares are apart: "−4.5 points". */
