@@ -103,7 +103,10 @@ def with_targets(
     word = "Weak" if weak else "Good" if good else "Fair"
     why = "" if fitting == "right" else f"{FITS[fitting][1]}; "
     said = verdict.sentence[0].lower() + verdict.sentence[1:]
-    met = f"{sum(known)} of {len(known)} targets met."
+    met = (
+        f"{sum(known)} of {len(known)} targets for a good compaction met, such as its size and the "
+        "names it keeps."
+    )
     tone: Tone = "bad" if weak else "good" if good else "neutral"
     return EventVerdict(tone, f"{word}: {why}{said}", f"{met} {verdict.detail}".strip())
 
