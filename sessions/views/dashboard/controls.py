@@ -51,6 +51,8 @@ def controls(
         "kept_more": [(name, value) for name, value in kept.items() if value],
         "split_by": _choices(team, split),
         "unfiltered_url": query(Split(), **dict(hidden)),
+        "whole_url": "" if period.name == ALL else query(split, **kept, range=ALL),
+        "range_label": LABELS.get(period.name, "").lower(),
     }
 
 

@@ -17,9 +17,11 @@ from django.views.decorators.http import require_POST
 
 from sessions.access import allowed, team_of
 from sessions.actions.accounts.visits import mark_seen, visit_before
+from sessions.actions.demo.demo_tuning import NOTE
 from sessions.actions.reviews.reservations import open_to
 from sessions.figures import at_least, moment
-from sessions.models import Team
+from sessions.models import Job, ModelCall, Simulation, Team
+from sessions.models.record.demo_data import counts
 from sessions.models.record.sessions import COST_IS_BOUND, SOURCE_LIVE
 from sessions.views.dashboard.controls import SPLIT, query, range_of, split_of
 from sessions.views.web.dates import RANGE
@@ -105,6 +107,36 @@ def _news(team: Team, at: datetime, reviewer: User | None) -> Iterator[NewThings
     if found["breaks"]:
         url = sessions + filters.address(flags=("breaks",))
         yield NewThings(_many(found["breaks"], "cache break"), url)
+    yield from _simulated(team, at)
+    yield from _spent_live(team, at)
+
+
+def _simulated(team: Team, at: datetime) -> Iterator[NewThings]:
+    """The simulations that ended, those of the demo aside."""
+    ended = Simulation.objects.for_team(team).exclude(note=NOTE)
+    ended = ended.filter(job__state=Job.State.DONE, job__finished__gte=at)
+    many = ended.count()
+    if many:
+        only = ended.first() if many == 1 else None
+        url = reverse("simulation", args=[only.pk]) if only else reverse("lab")
+        yield NewThings(_many(many, "finished simulation"), url)
+
+
+def _spent_live(team: Team, at: datetime) -> Iterator[NewThings]:
+    """What agents that report here spent on calls, also in sessions that began before."""
+    calls = ModelCall.objects.filter(
+        counts(team.pk, "session__"),
+        session__team=team,
+        session__source=SOURCE_LIVE,
+        session__changed__gte=at,
+        at__gte=int(at.timestamp() * 1000),
+    )
+    spent = calls.aggregate(
+        cost=Sum("cost_microusd"), unknown=Count("pk", filter=Q(cost_microusd=None))
+    )
+    if spent["cost"]:
+        paid = at_least(spent["cost"], bound=bool(spent["unknown"]))
+        yield NewThings(f"{paid} spent by live agents", reverse("live"))
 
 
 def _imported(found: dict[str, Any]) -> str:

@@ -265,6 +265,17 @@ def test_a_range_without_sessions_says_when_the_last_one_was(client: Client):
     assert "1 of 1" in tile(page_of(client, "/dashboard/?range=all"), "steps")
 
 
+@pytest.mark.parametrize("page", ["dashboard", "cache"])
+def test_a_model_that_the_usual_range_lacks_is_one_click_away(client: Client, page: str):
+    made("old", 60.0, model="m1", cost_microusd=5)
+    made("new", model="m2", cost_microusd=900)
+    shown = page_of(client, f"/{page}/?model=m1")
+    assert "in this range (7 days)." in " ".join(shown.text.split())
+    assert shown.links["Show all dates"] == "?range=all&model=m1"
+    whole = page_of(client, f"/{page}/{shown.links['Show all dates']}")
+    assert "1 session" in whole.text and "Show all dates" not in whole.links
+
+
 def test_sessions_without_a_cost_do_not_hide_older_ones_that_have_one(client: Client):
     made("priced", 90.0, cost_microusd=2_500_000)
     made("just imported, without times", usage_calls=0)

@@ -169,7 +169,9 @@ def test_a_split_shows_only_its_sessions_and_stays_in_links(client: Client) -> N
     assert re.search(r'<option value="scout"\s+selected', page.html)
     assert re.search(r'name="range"\s+value="30d"', page.html)
     page = page_of(client, "/dashboard/?range=30d&agent=scout&model=m3")
-    assert "No session of agent scout model m3 in this range." in " ".join(page.text.split())
+    assert "No session of agent scout model m3 in this range (30 days)." in " ".join(
+        page.text.split()
+    )
     assert page.links["Clear filters"] == "?range=30d"
     assert page_of(client, "/dashboard/?agent=%00").text
     answer = client.get("/api/v1/dashboard?agent=scout&model=m1").json()

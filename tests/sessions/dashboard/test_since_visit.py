@@ -9,7 +9,9 @@ from django.test import Client
 from django.utils import timezone
 
 from sessions.actions.accounts.teams import local_team
-from sessions.models import Assessment, Session, Visit
+from sessions.actions.demo.demo_tuning import NOTE
+from sessions.actions.policies.policies import preset_version
+from sessions.models import Assessment, Job, ModelCall, Session, Simulation, Visit
 from tests.sessions.pages import Page, other_team, page_of, signed_in
 from tests.sessions.reviewing import item
 
@@ -57,6 +59,31 @@ def test_the_second_visit_names_what_came_after_the_first() -> None:
         assert "a" in narrowed and "b" not in narrowed and "old" not in narrowed
     assert "a" in (broken := page_of(client, page.links["2 cache breaks"])).links
     assert "b" not in broken.links
+
+
+def test_it_names_finished_simulations_and_what_live_agents_spent() -> None:
+    client, team = signed_in(), local_team()
+    old = made("old", source="api")
+    Session.objects.update(created=timezone.now() - timedelta(days=9))
+    opened(client)
+    ago(days=3)
+    text = opened(client).text
+    assert "simulation" not in text.partition("Mark as seen")[0] and "live agents" not in text
+    version = preset_version(team, "balanced")
+    for note, state in (("", "done"), ("", "running"), (NOTE, "done")):
+        job = Job.objects.create(team=team, kind="simulate", state=state, finished=timezone.now())
+        Simulation.objects.create(team=team, job=job, draft=version, active=version, note=note)
+    now = int(timezone.now().timestamp() * 1000)
+    for step, at, cost in (
+        (1, now - 9 * 86_400_000, 7_000_000),
+        (2, now, 1_500_000),
+        (3, now, None),
+    ):
+        ModelCall.objects.create(session=old, call=f"c{step}", step=step, at=at, cost_microusd=cost)
+    page = opened(client)
+    assert "1 finished simulation" in page.text and "≥ $1.50 spent by live agents" in page.text
+    assert page.links["≥ $1.50 spent by live agents"] == "/live/"
+    assert page.links["1 finished simulation"].startswith("/lab/")
 
 
 def test_a_visit_goes_on_until_the_page_is_left_for_half_an_hour() -> None:
