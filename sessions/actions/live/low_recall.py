@@ -21,6 +21,6 @@ def low_recall(session: Session) -> str:
     if 100 * share >= least:
         return ""
     return (
-        f"Recall in context {percent(share)}: of {found.needs:,} uses of facts to step "
-        f"{found.steps:,}, {found.in_context or 0:,} were of facts still there."
+        f"Recall in context ≈{percent(share)} (estimated): of {found.needs:,} uses of facts to "
+        f"step {found.steps:,}, {found.in_context or 0:,} were of facts still there."
     )

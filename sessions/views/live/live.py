@@ -86,6 +86,19 @@ def gauge(session: Session, offload: int | None = None) -> Gauge:
     )
 
 
+SOON = 5
+"""Steps to the limit of a context from which the advice speaks of it (our choice)."""
+
+
+@dataclass(frozen=True, slots=True)
+class LiveAdvice:
+    """What an agent should do next, and why."""
+
+    text: str
+    why: str
+    warns: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class LiveRow:
     """One running session as the page shows it."""
@@ -109,6 +122,19 @@ class LiveRow:
     def recall(self) -> str:
         """Its needed-later recall, if that is low."""
         return low_recall(self.session)
+
+    @property
+    def advice(self) -> LiveAdvice:
+        """What its agent should do next: wait as the limits say, else what the forecast of its
+        context calls for."""
+        if delay := self.gauge.standing.delay_ms:
+            return LiveAdvice(f"wait {delay} ms", "Advised between calls, by its fill", warns=True)
+        its = self.forecast
+        if its.next is None or its.next.steps > SOON:
+            return LiveAdvice("go on", its.sentence)
+        if its.at == "policy":
+            return LiveAdvice("go on, then compacts", f"{its.sentence} Note what must not be lost.")
+        return LiveAdvice("finish or compact", f"{its.sentence} No policy compacts it.", warns=True)
 
     @property
     def trigger(self) -> str:

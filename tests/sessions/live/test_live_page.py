@@ -8,13 +8,14 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from compaction.budget.growth import LimitForecast
 from sessions.actions.accounts.keys import check_key, create_key
 from sessions.actions.accounts.teams import local_team, local_user
-from sessions.actions.live.forecasts import IDLE
+from sessions.actions.live.forecasts import IDLE, LiveForecast
 from sessions.actions.policies.policies import preset_version, version_of
 from sessions.models import Assessment, Key, Membership, Session, Team
 from sessions.models.record.sessions import QUIET_AFTER
-from sessions.views.live.live import GAUGE, gauge, limits
+from sessions.views.live.live import GAUGE, SOON, LiveRow, gauge, limits
 from tests.sessions.pages import Page, other_team, page_of, signed_in
 
 pytestmark = pytest.mark.django_db
@@ -86,6 +87,26 @@ def test_a_gauge_has_its_marks_where_the_policy_acts():
     assert (plain.used, plain.trigger, plain.standing.state) == (GAUGE, None, "over")
 
 
+@pytest.mark.parametrize(
+    ("used", "at", "steps", "advice", "why"),
+    [
+        (1_000, "policy", None, "go on", ""),
+        (1_000, "policy", SOON + 1, "go on", "Compaction in about 6 steps."),
+        (1_000, "policy", 2, "go on, then compacts", "Compaction in about 2 steps. Note what"),
+        (1_000, "window", 1, "finish or compact", "The context is full in about 1 step. No policy"),
+        (90_000, "window", 1, "wait 750 ms", "Advised between calls"),
+    ],
+)
+def test_advice_follows_the_forecast(
+    used: int, at: Any, steps: int | None, advice: str, why: str
+) -> None:
+    one = session("runs", used_tokens=used)
+    coming = None if steps is None else LimitForecast(steps, 900, 90_000, 5)
+    row = LiveRow(one, gauge(one), None, LiveForecast(at, coming, None))
+    assert row.advice.text == advice
+    assert row.advice.why.startswith(why)
+
+
 def test_the_legend_names_the_marks_that_gauges_have(client: Client):
     session("plain")
     plain = page_of(client, "/live/").text
@@ -101,7 +122,10 @@ def test_a_session_that_lost_what_it_uses_says_so_here_and_on_the_dashboard(clie
     assessed("forgets", 100, 11)
     assessed("few", 9, 0)
     assessed("good", 100, 75)
-    said = "Recall in context 11 %: of 100 uses of facts to step 100, 11 were of facts still there."
+    said = (
+        "Recall in context ≈11 % (estimated): of 100 uses of facts to step 100, 11 were of facts "
+        "still there."
+    )
     assert page_of(client, "/live/").text.count("Recall in context") == 1
     assert said in " ".join(page_of(client, "/live/").text.split())
     dashboard = " ".join(page_of(client, "/dashboard/").text.split())
