@@ -206,7 +206,7 @@ def why(session: Session, run: Run, text: str, asked: int | None = None) -> Why:
     if asked is None and len(places) > min(MOST, max(FEW, whole["count"] // SHARE)):
         raise TooCommon(
             f"It appears in {len(places):,} blocks: too common to follow. "
-            "Choose a longer or rarer text, or name a step that needed it."
+            "Give a longer text, such as the words beside it, or a step that needed it."
         )
     blocks = [block for block in blocks_at(session, places) if shows(block, text)]
     entries = list(_entries(session, run, blocks, text))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from argparse import ArgumentParser
 from collections.abc import Iterator
 from typing import Any
@@ -50,7 +51,9 @@ class Command(BaseCommand):
         except Http404:
             raise CommandError(f"There is no run {options['run']!r}.", returncode=2) from None
         except TooCommon as error:
-            raise CommandError(f"{error} --step N names one.", returncode=2) from None
+            raise CommandError(
+                f"{error} For a step: {_with_step(session, text)}", returncode=2
+            ) from None
         except TooLong as error:
             raise CommandError(str(error), returncode=2) from None
         except (NotInTime, FailedApart) as error:
@@ -67,6 +70,11 @@ class Command(BaseCommand):
             states = ", ".join(at.replace("_", " ") for at in row["at"]) or "not needed"
             money = figures.money(row["cost_microusd"])
             self.stdout.write(f"{row['policy']:>20}: {states}; {money} (simulated)")
+
+
+def _with_step(session: str, text: str) -> str:
+    """The command that names a step, to fill in."""
+    return f"contextlab why {shlex.quote(session)} {shlex.quote(text)} --step N"
 
 
 def _check(session: Session, text: str, step: int | None) -> None:

@@ -255,10 +255,10 @@ def test_what_cannot_be_answered_says_why(
     monkeypatch.setattr(action, "MOST", 1)
     answer = client.get(f"/api/v1/sessions/{forgetful.pk}/why?text={PORT}")
     assert answer.status_code == 422
-    assert "Choose a longer or rarer text" in answer.json()["detail"]
+    assert "Give a longer text, such as the words beside it" in answer.json()["detail"]
     page = page_of(client, f"/sessions/{forgetful.pk}/why/?text={PORT}")
-    assert "Choose a longer or rarer text" in page.text
-    with pytest.raises(CommandError, match="Choose a longer"):
+    assert "Give a longer text, such as the words beside it, or a step that needed it." in page.text
+    with pytest.raises(CommandError, match=f"Give a longer text.* why s1 {PORT} --step N"):
         call_command("why", "s1", PORT)
     monkeypatch.setattr(action, "MOST", 300)
     with monkeypatch.context() as patch:
