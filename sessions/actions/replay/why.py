@@ -13,6 +13,7 @@ from django.db.models import Count, Sum
 from compaction.context import wire
 from compaction.context.blocks import Block
 from compaction.context.edits import Entry as EntryValue
+from compaction.facts.facts import texts_of
 from compaction.losses.life import Life, Sight, least_of, life_of, shows
 from compaction.losses.loss_cost import LossCost, PaidStep, came_again, loss_cost
 from compaction.losses.repairs import KINDS, Kind, Repair
@@ -203,12 +204,14 @@ def why(session: Session, run: Run, text: str, asked: int | None = None) -> Why:
             "Search for the text instead, and open a step that shows it."
         )
     places = _places(session, least_of(text))
-    if asked is None and len(places) > min(MOST, max(FEW, whole["count"] // SHARE)):
-        raise TooCommon(
-            f"It appears in {len(places):,} blocks: too common to follow. "
-            "Give a longer text, such as the words beside it, or a step that needed it."
-        )
+    rare = min(MOST, max(FEW, (whole["count"] or 0) // SHARE))
+    if asked is None and len(places) > MOST:
+        raise _too_common(len(places))
     blocks = [block for block in blocks_at(session, places) if shows(block, text)]
+    # What shows a path by its end alone does not make it common.
+    whole_in = sum(any(text.lower() in one.lower() for one in texts_of(block)) for block in blocks)
+    if asked is None and whole_in > rare:
+        raise _too_common(whole_in)
     entries = list(_entries(session, run, blocks, text))
     life = replace(life_of(text, blocks, entries, session.step_count), asked=asked)
     left = life.left
@@ -217,6 +220,13 @@ def why(session: Session, run: Run, text: str, asked: int | None = None) -> Why:
     if revision is not None:
         revision.run = run
     return Why(session, run, life, revision, _repaired(session, life, revision))
+
+
+def _too_common(many: int) -> TooCommon:
+    return TooCommon(
+        f"It appears in {many:,} blocks: too common to follow. "
+        "Give a longer text, such as the words beside it, or a step that needed it."
+    )
 
 
 def _repaired(session: Session, life: Life, revision: Revision | None) -> tuple[Repair, ...]:

@@ -204,6 +204,22 @@ def test_the_link_of_a_lost_fact_asks_about_its_step(
     assert "too common" in page_of(client, f"{path}&step=99").text, "no step of the session"
 
 
+def test_a_path_is_no_more_common_for_what_shows_its_end_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made: list[records.Record] = [user("See /srv/deploy/checkout.env first.", key="k")]
+    for step in range(1, 4):
+        made.append(says(f"c{step}", "In deploy/checkout.env it is.", key=f"a{step}"))
+        made.append(user("And?", key=f"u{step}"))
+    found = append(local_team(), session(*made), count, source="test").session
+    monkeypatch.setattr(action, "FEW", 2)
+    client = signed_in()
+    answer = client.get(f"/api/v1/sessions/{found.pk}/why?text=deploy/checkout.env")
+    assert answer.status_code == 422
+    life = _asked(client, found, text="/srv/deploy/checkout.env")
+    assert life["sentence"] == "It was in context at every step that used it: 3 times."
+
+
 def test_policies_are_simulated_on_the_session(forgetful: Session) -> None:
     client = signed_in()
     rows = _asked(client, forgetful, text=PORT, policies="true")["policies"]

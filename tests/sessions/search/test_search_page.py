@@ -180,7 +180,7 @@ def test_what_the_page_says_when_there_is_nothing(jobs_wait: None) -> None:
     client = signed_in()
     assert "Nothing to look up" in page_of(client, f"/search/?q={quote('->')}").text
     nothing = " ".join(page_of(client, "/search/?q=rds").text.split())
-    assert "No block holds rds . Search finds whole words only" in nothing
+    assert "No block holds rds. Search finds whole words only" in nothing
     assert "Type the whole word" in nothing and "not the names of parameters" in nothing
     append(local_team(), session(*forgetful()), count, source="test")
     page = page_of(client, "/search/?q=8417")
