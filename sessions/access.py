@@ -12,9 +12,10 @@ from django.http import Http404, HttpRequest
 from sessions.actions.accounts import audit
 from sessions.actions.accounts.teams import LOCAL_TEAM
 from sessions.actions.archives.unpack import opened
-from sessions.actions.record.erased import SessionErased, refuse_named
+from sessions.actions.record.erased import refuse_named
 from sessions.models import Key, Membership, Run, Session, Team
 from sessions.models.accounts.teams import Right
+from sessions.models.erasure.kept import SessionErased
 from sessions.models.web.statements import Statement, given_int, given_text, given_uuid
 
 SAFE = ("GET", "HEAD", "OPTIONS")

@@ -23,6 +23,7 @@ from sessions.actions.record.measure import is_outdated, measure
 from sessions.actions.record.measured import ENGINE as MEASURES
 from sessions.actions.reviews import fact_ledgers, ranks, reviews
 from sessions.models import FactLedger, Job, Run, Session, Team
+from sessions.models.erasure.kept import SessionErased
 from sessions.models.record.blobs import DamagedBlob
 from sessions.models.record.sessions import SOURCE_LIVE, SessionQuerySet
 from sessions.models.record.values import MissingBlob
@@ -149,12 +150,15 @@ def _try(running: Running, session: Session) -> None:
     """Assess one session; damaged content must not stop the others."""
     try:
         assess_session(session, lambda: running.progress(0, None, "sessions"))
+    except SessionErased:
+        pass
     except (MissingBlob, DamagedBlob):
         log.warning("session %s cannot be assessed: its content is damaged", session.pk)
 
 
 def _unassessed(team: Team) -> SessionQuerySet:
-    """Sessions measured or assessed by older rules, and imported ones that have grown."""
+    """Sessions measured or assessed by older rules, and imported ones that have grown, as far as
+    their content is there."""
     old = Q(assessment=None) | Q(assessment__engine__lt=ENGINE)
     measured = Run.objects.filter(origin=Run.Origin.RECORDED, engine__lt=MEASURES)
     old |= Q(pk__in=measured.values("session"))
@@ -162,4 +166,5 @@ def _unassessed(team: Team) -> SessionQuerySet:
         pk__in=FactLedger.objects.filter(engine__lt=ledger.ENGINE).values("revision__run__session")
     )
     grown = ~Q(source=SOURCE_LIVE) & ~Q(assessment__steps=F("step_count"))
-    return Session.objects.for_team(team).filter(old | grown, archived=None)
+    kept = Session.objects.for_team(team).filter(erasing=None, content_erased=None, archived=None)
+    return kept.filter(old | grown)

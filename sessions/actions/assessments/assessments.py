@@ -19,6 +19,7 @@ from sessions.actions.assessments.lacked import lacked
 from sessions.actions.assessments.outcomes import outcomes
 from sessions.actions.reviews.fact_ledgers import is_over
 from sessions.models import Assessment, Session
+from sessions.models.erasure.kept import while_kept
 from sessions.models.record.model_calls import calls_of
 from sessions.models.record.tail import Card, cards_of, judged
 from sessions.models.record.values import blocks_of, contents
@@ -60,12 +61,13 @@ def outdate(session: Session) -> None:
 
 
 def keep_assessment(session: Session) -> Assessment:
-    """Assess a session as stored now, replacing an older assessment."""
+    """Assess a session as stored now, replacing an older assessment. Raises SessionErased."""
     steps = session.step_count
     fields = _spend(session) | _failures(session) | lacked(session) | outcomes(session)
-    row, _ = Assessment.objects.update_or_create(
-        session=session, defaults={**fields, "steps": steps, "engine": ENGINE}
-    )
+    with while_kept(session.pk):
+        row, _ = Assessment.objects.update_or_create(
+            session=session, defaults={**fields, "steps": steps, "engine": ENGINE}
+        )
     return row
 
 

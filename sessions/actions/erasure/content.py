@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.db import models, transaction
+from django.db.models import F
 from django.utils import timezone
 
 from sessions.actions.erasure import rows
@@ -13,6 +14,7 @@ from sessions.actions.memory import boards
 from sessions.actions.record.append import touch
 from sessions.models import (
     Artefact,
+    Assessment,
     Block,
     Board,
     Edit,
@@ -48,9 +50,18 @@ CLEARED: dict[type[models.Model], dict[str, Any]] = {
     Review: {"note": "", "marks": {}},
     ManagedContext: {"knowledge": ""},
     SimulationResult: {"worst": []},
-    Run: {"fold": {}, "entries_packed": b"", "entries_key": "", "tail": None, "bases": None},
+    Assessment: {"dropped": {}},
+    Run: {
+        "fold": {},
+        "entries_packed": b"",
+        "entries_key": "",
+        "tail": None,
+        "bases": None,
+        "generation": F("generation") + 1,
+    },
 }
-"""Columns that quote content, and what they become."""
+"""Columns that quote content, and what they become. The generation of a run rises, so that a
+measurement that read it before does not write."""
 
 PLACES = ("cwd", "branch")
 """Metadata that importers take from logs and that quotes names of people, customers and tasks.

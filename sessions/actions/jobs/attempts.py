@@ -16,6 +16,7 @@ from sessions import live
 from sessions.actions.jobs import jobs
 from sessions.log_context import with_ids
 from sessions.models import Job, Team
+from sessions.models.erasure.kept import SessionErased
 from sessions.models.web.statements import Statement, given_uuid
 
 log = logging.getLogger(__name__)
@@ -115,6 +116,8 @@ def _attempt(job: Job, token: uuid.UUID) -> bool:
             jobs.finish(job_id, token, outcome.result, outcome.partial)
     except jobs.Lost:
         return True
+    except SessionErased:  # meanwhile; the erasure cancels the jobs that it finds
+        jobs.cancel(job)
     except PermanentFailure as refused:
         jobs.refuse(job_id, token, refused.problem)
     except BaseException as error:

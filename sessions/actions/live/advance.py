@@ -6,7 +6,6 @@ import time
 from collections.abc import Iterator, Sequence
 from math import inf
 
-from django.db import transaction
 from django.db.models import BigIntegerField
 from django.db.models.fields.json import KeyTransform
 from django.db.models.functions import Cast
@@ -19,6 +18,7 @@ from sessions.actions.live.folds import Fold, Raced, Stamp
 from sessions.actions.live.runs import RunWriter, UnsavedRows
 from sessions.actions.web.changed import publish
 from sessions.models import Run, Session
+from sessions.models.erasure.kept import while_kept
 from sessions.models.web.statements import Update, given_columns, given_int, given_uuid
 
 SETTLED = edits.BY_THE_AGENT | {"pin"}
@@ -71,7 +71,7 @@ def _advance(state: State, arrival: Arrival) -> Iterator[edits.Revision]:
 def store(fold: Fold, session: Session, revisions: Sequence[edits.Revision]) -> None:
     """Write the changes of the state since it was refreshed, all or none.
 
-    Raises Raced if another process wrote first.
+    Raises Raced if another process wrote first, SessionErased.
     """
     run, state = fold.run, fold.state
     assert run is not None and run.policy_version is not None
@@ -87,8 +87,8 @@ def store(fold: Fold, session: Session, revisions: Sequence[edits.Revision]) -> 
     }
     now, times = int(time.time() * 1000), fold.stopwatch.times
     news = UnsavedRows(revisions, state.known, fold.late, fold.left_out, now, times)
-    with transaction.atomic():
-        # First, because everyone who writes both rows locks the session's before the run's.
+    # The session's row first, as everyone who writes both locks it before the run's.
+    with while_kept(session.pk):
         if _note_use(fold, session) or revisions:
             publish(session)
         written = _ADVANCE.run(

@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 
 import msgspec
-from django.db import DatabaseError, transaction
+from django.db import DatabaseError
 
 from compaction import tokens
 from compaction.context.blocks import Block
@@ -24,6 +24,7 @@ from compaction.topic.topic import Round, Topic
 from sessions import topic_judge
 from sessions.actions.memory import boards
 from sessions.models import Artefact, Blob, Session
+from sessions.models.erasure.kept import while_kept
 from sessions.models.masking.masking import rules_of
 from sessions.models.record.blobs import keep, sha256
 from sessions.models.record.values import contents
@@ -220,10 +221,11 @@ def _outline(file: FileText) -> tuple[Artefact, str]:
 
 
 def _store(row: Artefact, text: str) -> None:
-    """Store text and row in one transaction; of two workers, the first one's row is kept."""
+    """Store text and row in one transaction; of two workers, the first one's row is kept. Raises
+    SessionErased."""
     data = text.encode("utf-8", "surrogatepass")
     row.sha = sha256(data)
-    with transaction.atomic():
+    with while_kept(row.session_id):
         blob = Blob.of(row.session.team_id, data, row.sha)
         keep(blob.team_id, [blob])
         Artefact.objects.bulk_create([row], ignore_conflicts=True)

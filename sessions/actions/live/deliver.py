@@ -21,7 +21,7 @@ from sessions.actions.live.reports import check_context, report_call
 from sessions.actions.live.retries import check_retries
 from sessions.actions.memory import openings
 from sessions.actions.record.append import first_words
-from sessions.actions.record.erased import SessionErased, refuse_gone
+from sessions.actions.record.erased import refuse_gone
 from sessions.actions.record.measure import reopen
 from sessions.actions.record.numbering import Numbering
 from sessions.actions.record.writing import write
@@ -31,6 +31,7 @@ from sessions.importers import records
 from sessions.importers.delivered.delivered import Batch, Unacceptable, delivery
 from sessions.live import hint
 from sessions.models import Budget, Job, ManagedContext, Reservation, Run, Session
+from sessions.models.erasure.kept import SessionErased
 from sessions.models.web.statements import Statement, Update, given_columns, given_text, given_uuid
 
 __all__ = [

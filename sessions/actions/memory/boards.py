@@ -24,6 +24,7 @@ from compaction.redaction.redact import redact
 from compaction.summaries.summary import BOARD_HEAD
 from sessions.actions.accounts import audit
 from sessions.models import Board, Note, Session, Team
+from sessions.models.erasure.kept import while_kept
 from sessions.models.masking.masking import rules_of
 from sessions.models.web.statements import Statement, given_text, given_uuid
 
@@ -179,7 +180,8 @@ def put_note(
         raise CannotNote("/text", "is empty")
     if len(written) > LONGEST:
         raise CannotNote("/text", f"is longer than {LONGEST} characters")
-    board = board_of(session)
+    with while_kept(session.pk):
+        board = board_of(session)
     name = "task" if kind == "task" else f"own:{plain(key) or _digest(kind, written)}"[:200]
     by = Note.By.AGENT if actor.user is None else Note.By.PERSON
     values = {
@@ -187,7 +189,7 @@ def put_note(
         "at": int(timezone.now().timestamp() * 1000), "files": dict(files or {}), "stale": "",
         "message": None, "share": None, "removed": None,
     }  # fmt: skip
-    with transaction.atomic():
+    with while_kept(session.pk):
         row = board.notes.filter(key=name).first()
         if row is not None and row.kind != kind:
             raise CannotNote("/key", f"belongs to a note of kind {row.kind}; use another key")

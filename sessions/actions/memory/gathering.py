@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from django.db import transaction
 from django.db.models import OuterRef
 from django.db.models.functions import Coalesce
 
@@ -17,6 +16,7 @@ from compaction.redaction.redact import Masker, redact
 from sessions.actions.memory.boards import board_of, mark_stale, project_of, trim
 from sessions.actions.reviews.fact_ledgers import is_over
 from sessions.models import Block, Board, Gathering, Note, Session
+from sessions.models.erasure.kept import while_kept
 from sessions.models.masking.masking import rules_of
 from sessions.models.record.values import blocks_at, blocks_of
 from sessions.models.web.statements import (
@@ -68,17 +68,18 @@ def gather(session: Session) -> None:
     """Bring a session's board up to date; reads only new blocks.
 
     Safe to call at any time and concurrently: the first to finish wins. Raises MissingBlob,
-    DamagedBlob.
+    DamagedBlob, SessionErased.
     """
     session.reread()
-    board = board_of(session)
-    row = _ROW.first(session=session.pk)
-    if row is None or row.board_id != board.pk:
-        # The session's task changed: gather from the beginning for the other board.
-        row, _ = Gathering.objects.update_or_create(
-            session=session,
-            defaults={"board": board, "blocks": 0, "remembered": {}, "over": False},
-        )
+    with while_kept(session.pk):
+        board = board_of(session)
+        row = _ROW.first(session=session.pk)
+        if row is None or row.board_id != board.pk:
+            # The session's task changed: gather from the beginning for the other board.
+            row, _ = Gathering.objects.update_or_create(
+                session=session,
+                defaults={"board": board, "blocks": 0, "remembered": {}, "over": False},
+            )
     over = is_over(session)
     if row.blocks >= session.block_count and (row.over or not over):
         return
@@ -118,7 +119,7 @@ class _FoundNotes:
 def _keep(
     session: Session, board: Board, row: Gathering, found: _FoundNotes, *, over: bool
 ) -> None:
-    with transaction.atomic():
+    with while_kept(session.pk):
         taken = _KEEP.run(
             session=session.pk,
             board=board.pk,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from html import unescape
 from typing import Any
 
@@ -29,6 +30,7 @@ from sessions.models import (
     Subscription,
     Team,
 )
+from sessions.models.erasure.kept import SessionErased, while_kept
 from sessions.models.masking.masking import rules_of
 from sessions.models.record.replaced import SUMMARISING, replaced, summarised
 from sessions.models.record.sessions import SOURCE_LIVE
@@ -136,7 +138,7 @@ def share(
     )  # fmt: skip
     row.masked = dict(masker.masked)
     try:
-        with transaction.atomic():
+        with while_kept(session.pk):
             # The team's share job ends under this lock: it finds this row, or is queued again.
             Team.objects.select_for_update(no_key=True).only("pk").get(pk=session.team_id)
             last = Share.objects.filter(session=session).aggregate(last=Max("number"))["last"]
@@ -233,16 +235,17 @@ def deliver(row: Share) -> int:
         about, session__team=row.team_id, created__lte=row.created
     ).exclude(session=row.session_id)
     wanted = Session.objects.filter(
-        pk__in=subscribed.values("session"), team=row.team_id, outcome=""
-    )
+        pk__in=subscribed.values("session"), team=row.team_id, outcome="", erasing=None,
+        content_erased=None,
+    )  # fmt: skip
     brought = 0
-    with transaction.atomic():
-        for session in wanted.order_by("pk"):
+    with suppress(SessionErased), while_kept(row.session_id):
+        for session in wanted.order_by("pk").select_for_update(of=("self",), no_key=True):
             _, new = Delivery.objects.get_or_create(share=row, session=session)
             if new:
                 _put_down(row, session)
                 brought += 1
-        Share.objects.filter(pk=row.pk, sent=None).update(sent=timezone.now())
+    Share.objects.filter(pk=row.pk, sent=None).update(sent=timezone.now())
     return brought
 
 

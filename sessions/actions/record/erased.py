@@ -9,7 +9,6 @@ from uuid import UUID
 
 from django.db import connection, transaction
 from django.db.models import Max, Q, QuerySet
-from django.http import Http404
 
 from sessions.models import (
     Archive,
@@ -26,6 +25,7 @@ from sessions.models import (
     Team,
 )
 from sessions.models.erasure.erasures import keyed_name
+from sessions.models.erasure.kept import SessionErased
 from sessions.models.record import objects
 from sessions.models.record.archives import ArchivedMeanwhile
 from sessions.signals import blobs_go
@@ -42,16 +42,6 @@ USES: dict[type[Any], tuple[str, str]] = {
     Archive: ("sha", "session"),
 }
 """The tables that point at blobs: the column, and the way to the session."""
-
-
-class SessionErased(Http404):
-    """The session was erased, or is being erased; `str()` says so to its agent."""
-
-    def __init__(self, *, done: bool) -> None:
-        super().__init__(
-            f"This session {'was' if done else 'is being'} erased, and nothing more is stored for "
-            "it. Start a session with another id."
-        )
 
 
 def refuse_gone(session: Session) -> None:

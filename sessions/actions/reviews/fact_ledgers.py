@@ -17,6 +17,7 @@ from sessions.actions.reviews.compaction_verdicts import is_missed
 from sessions.actions.reviews.ranks import rank_by
 from sessions.actions.reviews.sizes import sizes_of
 from sessions.models import Edit, FactLedger, ReviewItem, Revision, Session
+from sessions.models.erasure.kept import while_kept
 from sessions.models.record.replaced import (
     REAL,
     SUMMARISING,
@@ -109,30 +110,31 @@ def _needed(session: Session, revision: Revision, after: AfterEffects) -> dict[s
 
 
 def keep_ledger(session: Session, revision: Revision) -> FactLedger | None:
-    """Compute a compaction's ledger and store it, replacing an older one."""
+    """Compute a compaction's ledger and store it, replacing an older one. Raises SessionErased."""
     judged = judge(session, revision)
     if judged is None:
         return None
     ledger = judged.ledger
-    row, _ = FactLedger.objects.update_or_create(
-        revision=revision,
-        defaults={
-            "kept": ledger.kept,
-            "retrievable": ledger.retrievable,
-            "lost": ledger.lost,
-            "missed": sum(map(is_missed, judged.facts)),
-            "unsupported": ledger.unsupported,
-            "score": judged.score,
-            "facts": judged.facts,
-            "sections": [asdict(part) for part in judged.parts],
-            "quality": [asdict(one) for one in judged.quality],
-            "after": judged.after.stored(),
-            "after_effects": len(judged.after.signs),
-            "looked_until": judged.looked_until,
-            "engine": ENGINE,
-        },
-    )
-    ReviewItem.objects.filter(revision=revision).update(rank=rank_by(row))
+    with while_kept(session.pk):
+        row, _ = FactLedger.objects.update_or_create(
+            revision=revision,
+            defaults={
+                "kept": ledger.kept,
+                "retrievable": ledger.retrievable,
+                "lost": ledger.lost,
+                "missed": sum(map(is_missed, judged.facts)),
+                "unsupported": ledger.unsupported,
+                "score": judged.score,
+                "facts": judged.facts,
+                "sections": [asdict(part) for part in judged.parts],
+                "quality": [asdict(one) for one in judged.quality],
+                "after": judged.after.stored(),
+                "after_effects": len(judged.after.signs),
+                "looked_until": judged.looked_until,
+                "engine": ENGINE,
+            },
+        )
+        ReviewItem.objects.filter(revision=revision).update(rank=rank_by(row))
     return row
 
 

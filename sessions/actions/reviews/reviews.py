@@ -29,6 +29,7 @@ from sessions.actions.reviews.reservations import (
 )
 from sessions.actions.reviews.review_rules import picked, reviewers, rules_of, wanted
 from sessions.models import Edit, FactLedger, Review, ReviewItem, Revision, Team
+from sessions.models.erasure.kept import while_kept
 from sessions.models.record.replaced import REAL, SUMMARISING
 
 __all__ = [
@@ -145,10 +146,10 @@ def may_change(review: Review) -> bool:
 def submit(item: ReviewItem, user: User, judgement: Judgement, actor: audit.Actor) -> Review:
     """Save a review, and finish the item with the last one required.
 
-    An expired reservation is fine while there is still room. Raises CannotReview.
+    An expired reservation is fine while there is still room. Raises CannotReview, SessionErased.
     """
     _check(judgement)
-    with transaction.atomic():
+    with while_kept(item.revision.run.session_id):
         item = locked(item)
         review = Review.objects.filter(item=item, reviewer=user).first()
         review = review or Review(item=item, reviewer=user)

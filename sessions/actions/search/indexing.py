@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -14,6 +15,7 @@ from compaction.context import wire
 from sessions.actions.jobs import jobs
 from sessions.actions.jobs.attempts import Running
 from sessions.models import Block, Edit, Job, Run, Session, Team
+from sessions.models.erasure.kept import SessionErased, while_kept
 from sessions.models.record.values import CHUNK, readable
 from sessions.models.search import text_index
 from sessions.models.search.search_words import label, searched_text, words_of
@@ -130,7 +132,7 @@ def index_replacements(team: Team) -> int:
     for run in _runs(team).only("session_id", "head", "indexed_head").order_by("pk")[:RUNS]:
         last = min(run.head, run.indexed_head + STRIDE)
         entries = _entries(team, _replaced(run, run.indexed_head, last))
-        with transaction.atomic():
+        with suppress(SessionErased), while_kept(run.session_id):
             mine = _runs(team).filter(pk=run.pk, indexed_head=run.indexed_head)
             if mine.update(indexed_head=last):
                 text_index.add(entries)

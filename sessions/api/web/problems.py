@@ -22,11 +22,11 @@ from sessions.actions.archives.packed import UnreadableArchive
 from sessions.actions.archives.unpack import Unpacking
 from sessions.actions.live.managed import StillReading
 from sessions.actions.live.requests.pausing import RETRY_SECONDS, SessionPaused
-from sessions.actions.record.erased import SessionErased
 from sessions.actions.web.apart import NotInTime
 from sessions.importers.delivered.delivered import Unacceptable
 from sessions.models import Session
 from sessions.models.accounts.teams import ROLE_MAY, Right
+from sessions.models.erasure.kept import SessionErased
 from sessions.models.record.objects import ObjectsAway
 from sessions.models.record.values import ContentErased
 

@@ -8,9 +8,9 @@ from django.views.defaults import page_not_found
 
 from sessions.access import NotAllowed, note_missed, note_refused
 from sessions.actions.archives.unpack import Unpacking
-from sessions.actions.record.erased import SessionErased
 from sessions.models import Membership
 from sessions.models.accounts.teams import ROLE_MAY, Right
+from sessions.models.erasure.kept import SessionErased
 from sessions.models.record.values import ContentErased
 
 DEEDS: dict[Right, str] = {

@@ -9,10 +9,8 @@ import pytest
 
 from sessions.actions.reviews import reviews
 from sessions.actions.reviews.after_effects import AfterEffects, Sign
-from sessions.actions.reviews.ranks import rank_some
 from sessions.actions.reviews.reservations import take
 from sessions.models import Block, FactLedger, Review, ReviewItem, Session, Team
-from sessions.models.reviews.reviews import UNRANKED
 from tests.sessions.pages import page_of
 from tests.sessions.reviewing import (
     FACTS,
@@ -23,6 +21,7 @@ from tests.sessions.reviewing import (
     member,
 )
 from tests.sessions.reviews.queue_pages import WHOLE, props, send, shown
+from tests.sessions.reviews.queued import rank_again
 
 pytestmark = pytest.mark.django_db
 
@@ -50,6 +49,7 @@ def test_the_list_says_what_waits_and_why_the_needed_and_lost_first(ours: Team):
     ledger.after_effects = 3
     ledger.facts = [{**ledger.facts[0], "state": "lost", "needed": 9}]
     ledger.save()
+    rank_again(ours)
     reader = browser(member(ours, role="viewer"))
     page = page_of(reader, "/review/")
     assert page.html.find(f"/review/items/{lost.pk}/") < page.html.find(f"/review/items/{old.pk}/")
@@ -86,8 +86,7 @@ def test_the_list_begins_with_what_cost_most(ours: Team):
         FactLedger.objects.filter(revision=one.revision).update(
             after=after, after_effects=2, missed=missed
         )
-    ReviewItem.objects.update(rank=UNRANKED)
-    assert rank_some(ours) == 3
+    rank_again(ours)
     page = page_of(browser(member(ours)), "/review/")
     cells = re.findall(r'data-name="cost of the loss">([^<]*)</td>', page.html)
     assert cells == ["≥ $1.10", "≈$0.090", "unknown"]
@@ -279,6 +278,7 @@ def test_what_waits_is_listed_and_what_was_missed_comes_first(ours: Team):
                 "after_effects": signs,
             },
         )
+    rank_again(ours)
     take(quiet, ann)
     page = page_of(browser(ann), "/review/")
     assert page.markup.index(f"/review/items/{missed.pk}/") < page.markup.index(
