@@ -35,8 +35,11 @@ class StoredContext(TracedContext):
         super().__init__(records.Session(named, parent=parent, meta={OPENING: opening}))
         self.stored = stored
         self._is_read = False
-        times = stored.calls.order_by("step").values_list("at", flat=True)
-        self.began = times.first() or 0
+
+    @property
+    def began(self) -> int:
+        times = self.stored.calls.order_by("step").values_list("at", flat=True)
+        return times.first() or 0
 
     def take(self, one: TracedCall) -> None:
         if not self._is_read:

@@ -145,14 +145,12 @@ def _opening(one: TracedCall, contexts: Iterable[TracedContext]) -> str:
 class TracedContext:
     """One context: digests and keys of the messages in it, and what its session gets.
 
-    `began` is the time of its first call if it is stored, and what it gets should be later than
-    `after`; if it is not, it is `early`.
+    What it gets should be later than `after`; if it is not, it is `early`.
     """
 
     def __init__(self, session: Session) -> None:
         self.session = session
         self.asked: set[str] = set()
-        self.began: int | None = None
         self.after: int | None = None
         self.early = False
         self._digests: list[str] = []
@@ -160,6 +158,11 @@ class TracedContext:
         self._used: Counter[str] = Counter()
         self._tools = ""
         self._unanswered: list[Block] = []
+
+    @property
+    def began(self) -> int | None:
+        """When the first call of a stored context began; None of others."""
+        return None
 
     def resume(self, keys: Iterable[str], standing: Iterable[str], calls: Iterable[Block]) -> None:
         """Go on from a stored context: all keys of its session, those of the messages in it, and
