@@ -20,9 +20,11 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import Span, set_span_in_context
 
 from compaction.tokens import counted
+from sessions.actions.accounts.audit import COMMAND
 from sessions.actions.imports import traced
 from sessions.actions.imports.changed import IfChanged
 from sessions.actions.imports.imports import import_file
+from sessions.actions.masking import rules
 from sessions.actions.record.append import link_parents
 from sessions.actions.record.measure import measure
 from sessions.models import Entry, Import, ImportFile, Session, StepNote, Team
@@ -107,7 +109,7 @@ def agent_with_sub_agents(made: Traced) -> Traced:
     made.chat(first, [result("d1", "Green.")], text("assistant", "Kelp at the pier."))
     for one in (first, second, tool):
         made.end(one)
-    history = [rules, task, asks("m1"), result("m1", "Kelp at the pier.")]
+    history = [rules, task, asks("m1"), result("m1", "Kelp, ada@example.com says.")]
     made.chat(main, history, text("assistant", "At the pier."))
     made.chat(main, [rules, task, text("user", "Shorter.")], text("assistant", "Pier."))
     made.end(main)
@@ -206,6 +208,17 @@ def test_one_span_per_request_in_the_order_of_ends_and_against_it(tree: str):
         each = [[one] for one in order]
         assert made_of(each) == whole
         assert made_of([*each, spans, spans[2:5]]) == whole, "sent again"
+
+
+@pytest.mark.django_db
+def test_what_is_stored_masked_is_written_again_as_it_is():
+    spans, ours, found = TREES["sub-agents"], team(), []
+    rules.mask_incoming(ours, True, COMMAND)
+    for requests in ([spans], [[one] for one in spans[::-1]]):
+        send(ours, requests)
+        found.append(stored(ours))
+        Session.objects.filter(team=ours).delete()
+    assert found[0] == found[1] != made_of([spans])
 
 
 @st.composite
