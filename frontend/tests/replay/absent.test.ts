@@ -4,6 +4,7 @@ import { absentFrom } from '../../src/replay/context/absent';
 it.each([
   [{}, 'the system prompt and the tools'],
   [{ system: '', tools: [], messages: [{ role: 'user' }] }, 'the system prompt and the tools'],
+  [{ system: [], tools: [], messages: [] }, 'the system prompt and the tools'],
   [{ system: 'Be brief.', tools: [] }, 'the tools'],
   [{ messages: [{ role: 'system' }], tools: [{}] }, ''],
   [{ messages: [{ role: 'developer' }] }, 'the tools'],
