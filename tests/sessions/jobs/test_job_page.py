@@ -119,6 +119,16 @@ def test_cancel_and_retry_lead_back_to_the_job(client: Client):
     assert found.state == State.QUEUED
 
 
+def test_the_page_of_a_job_that_left_nothing_says_so(client: Client):
+    ended = job(State.RUNNING)
+    link = f"/jobs/{ended.pk}/"
+    assert link in page_of(client, "/jobs/").html
+    ended.delete()
+    said = client.get(link)
+    assert said.status_code == 404 and "leave nothing behind" in said.content.decode()
+    assert "leave nothing behind" not in client.get("/sessions/none/").content.decode()
+
+
 @pytest.mark.fault("H6")
 def test_what_changes_a_job_must_be_a_post_of_our_own_form(client: Client):
     found = job(State.QUEUED)
