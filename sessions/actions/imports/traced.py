@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from uuid import UUID
 
-from django.db.models import F, Q
+from django.db.models import F, Q, QuerySet
 
 from sessions.actions.archives.unpack import open_named
 from sessions.actions.imports.changed import IfChanged, ImportedSession, append_log
@@ -70,13 +70,16 @@ class _Group:
 
     def __init__(self, team: Team, log: records.Log, name: str) -> None:
         self.team, self.log, self.name = team, log, name
-        theirs = Q(source=log.format) & (
-            Q(parent__external_id=name) | Q(parent=None, parent_external_id=name)
-        )
-        stored = Session.objects.for_team(team).filter(Q(external_id=name) | theirs)
-        stored = stored.order_by(F("started_at").asc(nulls_first=True), "external_id")
+        stored = self._stored().order_by(F("started_at").asc(nulls_first=True), "external_id")
         self.sessions = {one.external_id: one for one in stored}
         self.root = self.sessions.get(name)
+
+    def _stored(self) -> QuerySet[Session]:
+        theirs = Q(source=self.log.format) & (
+            Q(parent__external_id=self.name) | Q(parent=None, parent_external_id=self.name)
+        )
+        stored = Session.objects.for_team(self.team)
+        return stored.filter(Q(external_id=self.name) | theirs)
 
     def append(self, calls: list[TracedCall], count: Count) -> list[ImportedSession]:
         """Store what is new in calls. Raises _TraceMoved if the group is another by now."""
@@ -196,15 +199,14 @@ class _Group:
         ]
 
     def _expect_unchanged(self) -> None:
-        """Lock the sessions until the transaction ends. Raises _TraceMoved."""
+        """Lock the group until the transaction ends. Raises _TraceMoved."""
         if self.root is None:
             # Two imports must not begin the same group.
             Team.objects.select_for_update().get(pk=self.team.pk)
-            if Session.objects.for_team(self.team).filter(external_id=self.name).exists():
-                raise _TraceMoved
+        else:
+            Session.objects.select_for_update().filter(pk=self.root.pk).first()
         versions = {one.pk: one.version for one in self.sessions.values()}
-        locked = Session.objects.select_for_update().filter(pk__in=list(versions)).order_by("pk")
-        if dict(locked.values_list("pk", "version")) != versions:
+        if dict(self._stored().values_list("pk", "version")) != versions:
             raise _TraceMoved
 
 

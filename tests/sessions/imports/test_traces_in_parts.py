@@ -263,20 +263,26 @@ def test_what_people_left_at_a_session_stays():
 
 
 @pytest.mark.django_db
-def test_another_import_of_the_group_comes_first(monkeypatch: pytest.MonkeyPatch):
-    spans = TREES["sub-agents"]
-    whole, ours = made_of([spans]), team()
+@pytest.mark.parametrize(
+    ("before", "now", "meanwhile"),
+    [([], [1], [2, 3]), ([1], [5], [6, 7, 8, 9]), ([1], [2], [5]), ([1], [5], [2])],
+    ids=["begins the group", "adds to it", "adds a sub-agent", "adds what was asked"],
+)
+def test_another_import_of_the_group_comes_first(
+    before: list[int], now: list[int], meanwhile: list[int], monkeypatch: pytest.MonkeyPatch
+):
+    spans, ours = TREES["sub-agents"], team()
     append_all = traced.append_all
 
     def later(*args: Any, **kwargs: Any) -> Any:
         monkeypatch.setattr(traced, "append_all", append_all)
-        send(ours, [spans[4:]])
+        send(ours, [[spans[at] for at in meanwhile]])
         return append_all(*args, **kwargs)
 
-    for first in (spans[:2], spans[2:4]):
-        monkeypatch.setattr(traced, "append_all", later)
-        send(ours, [first])
-    assert stored(ours) == whole
+    send(ours, [[spans[at] for at in before]])
+    monkeypatch.setattr(traced, "append_all", later)
+    send(ours, [[spans[at] for at in now]])
+    assert stored(ours) == made_of([[spans[at] for at in (*before, *now, *meanwhile)]])
 
 
 def test_a_batch_processor_of_opentelemetry_sends_to_a_server(served: Server):
