@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 
 from compaction.cache import automatic
 from compaction.cache.economy import asked_for, cached_by, granted, message_ttl
@@ -86,49 +86,70 @@ class RevisionPayback:
         return self.steps is not None and self.steps <= self.remaining
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class CacheRun:
     """Costs of a run in micro-dollars (None without a price), managed and recorded.
 
     Both sides start with a cold cache, follow the same rules and the recorded pace, and write the
-    same output. `prompt_cost` excludes the output. Work by summarizers is not included. The share
-    read from the cache is None if the rules are unknown.
+    same output. The TTL of the run is the policy's (`Terms.under`), that of the recorded session is
+    in `terms`. Everything is simulated, even if usage was reported: compare the two sides with each
+    other, not with a bill. Work by summarizers is not included.
     """
 
+    run: Run
+    calls: Mapping[int, Call]
+    """By step."""
+    terms: Terms
     uses: tuple[CacheUse, ...]
-    recorded: tuple[CacheUse, ...]
-    cost: int | None
-    recorded_cost: int | None
-    prompt_cost: int | None
-    recorded_prompt_cost: int | None
-    cache_read_share: float | None
-    revisions: tuple[RevisionPayback, ...]
+
+    @cached_property
+    def recorded(self) -> tuple[CacheUse, ...]:
+        """The session without the run's edits; only if asked: it takes as long as `uses`."""
+        return _send(recorded(self.run), self.calls, self.terms)
+
+    @property
+    def cost(self) -> int | None:
+        """What the run costs."""
+        return _sum(self.uses, self.terms.price)
+
+    @property
+    def recorded_cost(self) -> int | None:
+        """What the session costs without the run's edits."""
+        return _sum(self.recorded, self.terms.price)
+
+    @property
+    def prompt_cost(self) -> int | None:
+        """`cost` without the output."""
+        return _sum(self.uses, self.terms.price, output=False)
+
+    @property
+    def recorded_prompt_cost(self) -> int | None:
+        """`recorded_cost` without the output."""
+        return _sum(self.recorded, self.terms.price, output=False)
+
+    @property
+    def cache_read_share(self) -> float | None:
+        """Share of the run's prompts read from the cache; None if the rules are unknown."""
+        if self.terms.rules == "unknown":
+            return None
+        prompt = sum(use.prompt for use in self.uses)
+        return sum(use.read for use in self.uses) / prompt if prompt else 0.0
+
+    @property
+    def revisions(self) -> tuple[RevisionPayback, ...]:
+        """What each revision did to the cache."""
+        return _paybacks(self.run, self.uses, self.terms.price)
 
 
 def simulate_cache(run: Run, calls: Sequence[Call], terms: Terms | None = None) -> CacheRun:
-    """Send every context of a run, and of the session without the run's edits, to a cache.
+    """Send every context of a run to a cache.
 
     `calls` give the model and, if reported, the output; otherwise output is counted from the blocks
-    of the next step. The TTL of the run is the policy's (`Terms.under`), that of the recorded
-    session is in `terms`. Everything is simulated, even if usage was reported: compare the two
-    sides with each other, not with a bill. Work is n log n in steps and entries.
+    of the next step. Work is n log n in steps and entries.
     """
     terms = terms or Terms()
     by_step = {call.step: call for call in calls}
-    ours = _send(managed(run), by_step, terms.under(run.policy))
-    alone = _send(recorded(run), by_step, terms)
-    prompt = sum(use.prompt for use in ours)
-    share = sum(use.read for use in ours) / prompt if prompt else 0.0
-    return CacheRun(
-        uses=ours,
-        recorded=alone,
-        cost=_sum(ours, terms.price),
-        recorded_cost=_sum(alone, terms.price),
-        prompt_cost=_sum(ours, terms.price, output=False),
-        recorded_prompt_cost=_sum(alone, terms.price, output=False),
-        cache_read_share=None if terms.rules == "unknown" else share,
-        revisions=_paybacks(run, ours, terms.price),
-    )
+    return CacheRun(run, by_step, terms, _send(managed(run), by_step, terms.under(run.policy)))
 
 
 def estimate_cache(
