@@ -1,4 +1,4 @@
-"""Pages whose texts no line has room for: none scrolls sideways."""
+"""Pages whose texts no line has room for: neither they nor their boxes scroll sideways."""
 
 from __future__ import annotations
 
@@ -31,6 +31,12 @@ BEYOND = """() => {
     .filter((one) => beyond(one) && open(one.parentElement));
   return found.slice(-4).map((one) => `${one.tagName}.${one.className}`);
 }"""
+SCROLL = "pre, textarea, .text-diff, .content, .chart-table, .tool-graph"
+"""What may scroll sideways in itself: code, texts as they were sent, and charts as tables."""
+BOXES = """(may) => [...document.querySelectorAll('body *')]
+  .filter((one) => one.scrollWidth > one.clientWidth + 1 && one.checkVisibility()
+    && ['auto', 'scroll'].includes(getComputedStyle(one).overflowX) && !one.closest(may))
+  .map((one) => `${one.className} ${one.querySelector('table')?.className ?? ''}`)"""
 
 
 @pytest.fixture(scope="module")
@@ -51,13 +57,15 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 def sideways(page: Any, name: str) -> list[str]:
-    """The widths at which a page scrolls sideways, and what is beyond its edge."""
+    """The widths at which a page or a box in it scrolls sideways, and what is beyond the edge."""
     before = page.viewport_size
     wrong = []
     for width in WIDTHS:
         page.set_viewport_size({**before, "width": width})
         if found := page.evaluate(BEYOND):
             wrong.append(f"{name}, {width} px: beyond the edge: {', '.join(found)}")
+        if found := page.evaluate(BOXES, SCROLL):
+            wrong.append(f"{name}, {width} px: boxes scroll: {', '.join(found)}")
     page.set_viewport_size(before)
     return wrong
 

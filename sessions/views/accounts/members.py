@@ -57,7 +57,7 @@ def _shown(request: HttpRequest, team: Team, status: int = 200, **given: Any) ->
         "team": team,
         "rows": rows,
         "roles": Membership.Role.values,
-        "rights": [(role, [right in ROLE_MAY[role] for right in RIGHTS]) for role in ROLE_MAY],
+        "rights": [(role, [(one, one in ROLE_MAY[role]) for one in RIGHTS]) for role in ROLE_MAY],
         "right_names": RIGHTS,
         "may_change": may_change,
         "form": NewInvitation(),
