@@ -34,7 +34,7 @@ from sessions.importers.traces.traced_calls import (
     in_groups,
     span_in,
 )
-from sessions.models import Block, ModelCall, Pin, Review, Session, StepNote, Team
+from sessions.models import Block, Hold, ModelCall, Pin, Review, Session, StepNote, Team
 
 
 def append_traces(
@@ -98,7 +98,7 @@ class _Group:
             else:
                 self.log.problems.append(
                     f"Spans of {self.name} came after later ones. Their steps are the last ones, "
-                    f"because session {worked_on.external_id} has notes, pins or reviews."
+                    f"because session {worked_on.external_id} has notes, pins, reviews or a hold."
                 )
         return self._write(contexts, gone, count)
 
@@ -216,7 +216,8 @@ def _opening(session: Session) -> str:
 
 
 def _is_worked_on(session: Session) -> bool:
-    """Whether people left something at a session."""
+    """Whether people left something at a session, or hold what the team has."""
+    holds = Hold.objects.filter(team=session.team, released=None)
     reviews = Review.objects.filter(item__revision__run__session=session)
     notes = StepNote.objects.filter(session=session)
-    return any(one.exists() for one in (reviews, notes, Pin.objects.filter(session=session)))
+    return any(one.exists() for one in (holds, reviews, notes, Pin.objects.filter(session=session)))

@@ -27,7 +27,7 @@ from sessions.actions.imports.imports import import_file
 from sessions.actions.masking import rules
 from sessions.actions.record.append import link_parents
 from sessions.actions.record.measure import measure
-from sessions.models import Entry, Import, ImportFile, Session, StepNote, Team
+from sessions.models import Entry, Hold, Import, ImportFile, Session, StepNote, Team
 from tests.conftest import Server, wait_until
 from tests.sessions.imports.test_traces import sessions_of, token
 
@@ -250,6 +250,16 @@ def test_a_sub_agent_is_a_session_of_its_own():
 
 
 @pytest.mark.django_db
+def test_what_is_on_hold_is_not_written_again():
+    spans, ours = TREES["sub-agents"], team()
+    Hold.objects.create(team=ours, kind=Hold.Kind.TEAM)
+    send(ours, [spans[2:]])
+    before = set(Session.objects.filter(team=ours).values_list("pk", "created"))
+    send(ours, [[spans[1]]])
+    assert before <= set(Session.objects.filter(team=ours).values_list("pk", "created"))
+
+
+@pytest.mark.django_db
 def test_what_people_left_at_a_session_stays():
     spans, ours = TREES["sub-agents"], team()
     own, first, *others = spans
@@ -257,7 +267,7 @@ def test_what_people_left_at_a_session_stays():
     noted = Session.objects.get(team=ours, parent=None)
     note = StepNote.objects.create(session=noted, step=2, text="Look here.", author_name="Ada")
     (said,) = send(ours, [[first]])
-    assert "has notes, pins or reviews" in said
+    assert "has notes, pins, reviews or a hold" in said
     assert StepNote.objects.get() == note
     assert sum(Session.objects.filter(team=ours).values_list("step_count", flat=True)) == 6
 
