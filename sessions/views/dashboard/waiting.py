@@ -35,8 +35,8 @@ class WaitingRow:
     line: str
     button: str
     url: str
-    links: tuple[tuple[str, str], ...] = ()
-    """The first of the sessions, by name, and where what waits in each is shown."""
+    worst: tuple[tuple[str, str, str], ...] = ()
+    """Of what waits, the first: where it is, its address, and what was lost there."""
 
 
 def waiting_rows(request: HttpRequest, team: Team) -> list[WaitingRow]:
@@ -65,26 +65,21 @@ def _rows(request: HttpRequest, team: Team) -> Iterator[WaitingRow]:
             title = _count(many, "compaction", "waits for review", "wait for review")
             named = items.select_related("revision__run__session", "revision__fact_ledger")
             named = named.defer(*(f"revision__run__{column}" for column in Run.LARGE))
-            links = tuple(
-                (_lost(one), _revision_url(one)) for one in named.order_by(*WORST)[:NAMED]
-            )
-            line = "" if many == 1 else "The worst: "
-            yield WaitingRow(title, line, "Review", reverse("reviews"), links)
+            worst = tuple(_lost(one) for one in named.order_by(*WORST)[:NAMED])
+            line = "" if many == 1 else "The worst:"
+            yield WaitingRow(title, line, "Review", reverse("reviews"), worst)
 
 
-def _lost(item: ReviewItem) -> str:
-    """Where a compaction is, what its loss cost, and how many lost facts were needed again."""
-    ledger = getattr(item.revision, "fact_ledger", None)
+def _lost(item: ReviewItem) -> tuple[str, str, str]:
+    """Where a compaction is, its address, what its loss cost with how many lost facts were needed
+    again."""
+    revision, ledger = item.revision, getattr(item.revision, "fact_ledger", None)
     cost = stored_cost(ledger.after) if ledger else ""
     found = [cost] if cost else []
     found += [lost_and_needed(ledger.missed)] if ledger and ledger.missed else []
-    lost = f": {', '.join(found)}" if found else ""
-    return f"{_name(item.revision.run.session)}, step {item.revision.step}{lost}"
-
-
-def _revision_url(item: ReviewItem) -> str:
-    revision = item.revision
-    return reverse("revision", args=[revision.run.session_id, revision.run.origin, revision.number])
+    run = revision.run
+    url = reverse("revision", args=[run.session_id, run.origin, revision.number])
+    return f"Step {revision.step}, {_name(run.session)}", url, ", ".join(found)
 
 
 def _running(team: Team) -> Iterator[WaitingRow]:

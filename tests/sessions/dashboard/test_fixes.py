@@ -40,6 +40,7 @@ from sessions.views.dashboard.first_fix import first_line, weeks_in
 from sessions.views.dashboard.fixes import CAUSES, OPEN, SIMULATE
 from sessions.views.dashboard.ranking import MOST, Fix, ranked
 from tests.sessions.pages import Page, page_of, signed_in
+from tests.sessions.reviews.queued import rank_again
 
 pytestmark = [pytest.mark.django_db, pytest.mark.store]
 
@@ -368,19 +369,22 @@ def test_what_is_being_assessed_is_not_called_clear(client: Client) -> None:
     ReviewItem.objects.create(team=local_team(), revision=revision, wanted=1, reason="hand")
     page = page_of(client, "/dashboard/")
     assert "1 compaction waits for review" in page.text
-    assert page.links[f"{one}, step 2"] == f"/sessions/{one.pk}/revisions/recorded/3/"
+    assert page.links[f"Step 2, {one}"] == f"/sessions/{one.pk}/revisions/recorded/3/"
     worse = Revision.objects.create(run=Run.objects.get(session=other), number=1, step=9)
     FactLedger.objects.create(revision=worse, missed=2)
     ReviewItem.objects.create(team=local_team(), revision=worse, wanted=1, reason="hand")
+    rank_again(local_team())
     page = page_of(client, "/dashboard/")
-    worst = f"{other}, step 9: 2 lost facts were needed again"
-    assert f"2 compactions wait for review The worst: {worst}, {one}, step 2" in page.text
+    worst = f"Step 9, {other}"
+    said = f"{worst} 2 lost facts were needed again Step 2, {one}"
+    assert f"2 compactions wait for review The worst: {said}" in page.text
     assert page.links[worst] == f"/sessions/{other.pk}/revisions/recorded/1/"
     paid = {"microusd": 870_000, "at_least": False}
     FactLedger.objects.create(revision=revision, after=paid, missed=1)
-    first = f"{one}, step 2: ≈$0.87, 1 lost fact was needed again"
+    rank_again(local_team())
+    first = f"Step 2, {one} ≈$0.87, 1 lost fact was needed again"
     page = page_of(client, "/dashboard/")
-    assert f"The worst: {first}, {worst}" in page.text, "what is known to cost comes first"
+    assert f"The worst: {first} {worst}" in page.text, "what is known to cost comes first"
 
 
 @pytest.mark.parametrize(
