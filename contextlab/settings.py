@@ -1,4 +1,4 @@
-"""Settings: every value can be set from the environment (docs/operating.md lists the names).
+"""Settings: each can be set from the environment (docs/operating/settings.md lists the names).
 
 Nothing needs to be set. DATABASE_URL chooses PostgreSQL, REDIS_URL real Celery workers.
 """

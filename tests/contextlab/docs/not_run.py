@@ -42,9 +42,11 @@ NOT_RUN: dict[str, dict[str, list[str]]] = {
             ".venv/bin/contextlab proxy --port 8766 --server http://127.0",
         ],
         "docs/operating.md": [
+            "contextlab backup /mnt/backups/                # a new file,",
+        ],
+        "docs/operating/people.md": [
             "contextlab invite --team ops --email mara@example.org --url",
             "contextlab quota --team research --storage-bytes 20000000000",
-            "contextlab backup /mnt/backups/                # a new file,",
         ],
         "docs/web/api.md": [
             "contextlab token create --team my-team --name laptop",
@@ -98,12 +100,16 @@ NOT_RUN: dict[str, dict[str, list[str]]] = {
             "contextlab migrate                                       # o",
             "export CONTEXTLAB_SECRET_KEY=$(openssl rand -hex 32) POSTGRE",
             "cp deploy/systemd/* /etc/systemd/system/ && systemctl daemon",
-            "CONTEXTLAB_OIDC_URL=https://id.example.org/realms/main",
-            '[models."house-model"]   # as agents send it, with or withou',
         ],
         "docs/operating/objects.md": [
             "contextlab blobs                      # where content is",
             "pip install 'contextlab[s3]'",
+        ],
+        "docs/operating/people.md": [
+            "CONTEXTLAB_OIDC_URL=https://id.example.org/realms/main",
+        ],
+        "docs/operating/settings.md": [
+            '[models."house-model"]   # as agents send it, with or withou',
         ],
         "docs/policies/policies.md": [
             "name: coding-agents",
