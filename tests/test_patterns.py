@@ -52,7 +52,7 @@ FROM_RECORDS = {
     "re.escape(text)": [re.escape(text) for text in SEARCHED],
     "_pattern(piece.text)": [search_words._pattern(text) for text in SEARCHED],
     "'|'.join(map(_marked, parts))": ["|".join(map(search_words._marked, SEARCHED))],
-    "before + re.escape(text) + after": [life.pattern_of(text).pattern for text in SEARCHED],
+    "before + re.escape(text) + after": [life._pattern_of(text).pattern for text in SEARCHED],
     "_alone(text)": [search_words._alone(text) for text in SEARCHED],
     "pattern": [
         found.pattern for tags in yaml._Loader.yaml_implicit_resolvers.values() for _, found in tags

@@ -238,7 +238,7 @@ def _alone(text: str) -> str:
 
 def _marked(text: str) -> str:
     """The pattern of a text where an excerpt marks it."""
-    return _alone(text) if len(text) <= SHORT else _pattern(text)
+    return _alone(text) if len(text) <= SHORT else rf"(?<![^\W_]){_pattern(text)}"
 
 
 def _line(text: str) -> str:
