@@ -53,7 +53,7 @@ def tells_of(path: str, written: Set[str], starts: Set[str]) -> bool:
     if "://" in path:
         return path.partition("://")[2] in written
     parts = path.split("/")[-DEEPEST:]
-    ends = ("/".join(parts[at:]) for at in range(1, len(parts) - 1))
+    ends = ("/".join(parts[at:]).lstrip(".") for at in range(1, len(parts) - 1))
     return "/".join(parts) in written or any(end in starts for end in ends)
 
 
@@ -71,7 +71,8 @@ def paths_told(run: str) -> tuple[frozenset[str], frozenset[str]]:
     for piece in pieces:
         parts = piece.split("/")[-DEEPEST:]
         for end in range(2, len(parts) + 1):
-            written.update("/".join(parts[start:end]) for start in range(end - 1))
+            # Without a leading dot, which facts and `normal` leave out, too.
+            written.update("/".join(parts[start:end]).lstrip(".") for start in range(end - 1))
             if not (rest or absolute or piece.startswith("/")):
                 starts.add("/".join(parts[:end]))
     return frozenset(written), frozenset(starts)
@@ -79,10 +80,12 @@ def paths_told(run: str) -> tuple[frozenset[str], frozenset[str]]:
 
 def find_path(path: str, text: str) -> tuple[int, int] | None:
     """Return where a text first tells of a path: start and end of the run that does. Linear."""
-    if path.rpartition("/")[2] not in text.casefold():
+    # Every run that tells of it holds its end; most runs are passed over by this alone.
+    end = "/".join(path.split("/")[-2:]).lstrip(".")
+    if end not in text.casefold():
         return None
     # Two blanks for an escape: places stay.
     for found in RUN.finditer(ESCAPES.sub("  ", text)):
-        if tells(found.group(), path):
+        if end in found.group().casefold() and tells(found.group(), path):
             return found.span()
     return None

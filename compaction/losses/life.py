@@ -137,7 +137,7 @@ def place_of(text: str, shown: str) -> tuple[int, int] | None:
 def least_of(text: str) -> str:
     """Return, in lower case, what every text that shows a text holds."""
     path = path_of(text)
-    return text.lower() if path is None else "/".join(path.split("/")[-2:])
+    return text.lower() if path is None else "/".join(path.split("/")[-2:]).lstrip(".")
 
 
 @lru_cache(maxsize=64)

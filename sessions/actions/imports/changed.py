@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from enum import StrEnum
 from typing import NamedTuple
@@ -17,6 +18,7 @@ from sessions.actions.record.erased import erase, erase_unused
 from sessions.actions.record.prepare import Count
 from sessions.importers import records
 from sessions.models import Session, Team
+from sessions.models.erasure.kept import SessionErased
 
 MOST_SESSIONS = 100
 """Sessions of one id that logs become (our choice): a log is compared with each of them."""
@@ -40,6 +42,30 @@ class ImportedSession(NamedTuple):
     session: Session
     messages: int
     created: bool
+
+
+def append_logs(
+    team: Team,
+    log: records.Log,
+    sessions: Iterable[records.Session],
+    count: Count,
+    if_changed: IfChanged,
+) -> Iterator[ImportedSession]:
+    """Append sessions of a log one after the other, without those that were erased."""
+    for one in sessions:
+        try:
+            yield append_log(team, log, one, count, if_changed)
+        except SessionErased:
+            leave_out_erased(log)
+
+
+def leave_out_erased(log: records.Log) -> None:
+    """Say, once, that a session of a log was erased. Its id is not named, and nothing is kept of
+    records that no importer knows: they may quote it."""
+    said = "A session in it was erased, and nothing more is stored for it. It was left out."
+    if said not in log.problems:
+        log.problems.append(said)
+    log.skipped.clear()
 
 
 def append_log(

@@ -12,7 +12,7 @@ from sessions import importers
 from sessions.actions.archives.unpack import open_named
 from sessions.actions.assessments import assess
 from sessions.actions.assessments.assessments import outdate
-from sessions.actions.imports.changed import IfChanged, ImportedSession, append_log
+from sessions.actions.imports.changed import IfChanged, ImportedSession, append_logs
 from sessions.actions.imports.opened import is_archive, logs_in, read_log
 from sessions.actions.imports.restored import COPY, restore
 from sessions.actions.imports.traced import append_traces
@@ -177,7 +177,7 @@ def _stored(
     if log.traced is not None:
         return append_traces(team, log, count, if_changed)
     if log.rows is None:
-        return (append_log(team, log, one, count, if_changed) for one in log.sessions)
+        return append_logs(team, log, log.sessions, count, if_changed)
     names = [line.get("external_id") for _, line in log.rows if line["is"] == "session"]
     open_named(team, [*names, *(f"{COPY}{name}"[:300] for name in names)])
     restored = restore(team, log.rows, trusted=trusted)

@@ -13,7 +13,12 @@ from uuid import UUID
 from django.db.models import F, Q, QuerySet
 
 from sessions.actions.archives.unpack import open_named
-from sessions.actions.imports.changed import IfChanged, ImportedSession, append_log
+from sessions.actions.imports.changed import (
+    IfChanged,
+    ImportedSession,
+    append_logs,
+    leave_out_erased,
+)
 from sessions.actions.imports.traced_store import (
     StoredContext,
     shape_of,
@@ -35,6 +40,8 @@ from sessions.importers.traces.traced_calls import (
     span_in,
 )
 from sessions.models import Block, Hold, ModelCall, Pin, Review, Session, StepNote, Team
+from sessions.models.erasure.kept import SessionErased
+from sessions.models.record.values import ContentErased
 
 
 def append_traces(
@@ -46,14 +53,17 @@ def append_traces(
         while True:
             group = _Group(team, log, name)
             if group.root is not None and group.root.source != log.format:
-                for context in contexts_of(calls):
-                    yield append_log(team, log, context.session, count, if_changed)
+                sessions = [context.session for context in contexts_of(calls)]
+                yield from append_logs(team, log, sessions, count, if_changed)
                 break
             try:
                 yield from group.append(calls, count)
                 break
             except _TraceMoved:
                 continue
+            except (SessionErased, ContentErased):
+                leave_out_erased(log)
+                break
 
 
 def _archived(team: Team, name: str) -> Iterable[str]:

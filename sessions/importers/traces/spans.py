@@ -7,6 +7,7 @@ from base64 import b64decode
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from sessions.importers.decoded import MAX_DEPTH
 from sessions.importers.records import Json
 from sessions.importers.wire import mapping, milliseconds, sequence, string
 
@@ -32,11 +33,12 @@ class TraceSpan:
         return next((found for name in names if (found := string(self.attributes.get(name)))), "")
 
     def nested(self, prefix: str) -> Json:
-        """Attributes below a prefix as one value: `a.0.b` is `b` of the first item of `a`."""
+        """Attributes below a prefix as one value: `a.0.b` is `b` of the first item of `a`. Without
+        names of more than `MAX_DEPTH` parts: no value of them could be stored."""
         tree: dict[str, Json] = {}
         start = f"{prefix}."
         for name, value in self.attributes.items():
-            if name.startswith(start):
+            if name.startswith(start) and name.count(".") <= MAX_DEPTH:
                 _put(tree, name[len(start) :].split("."), value)
         return _listed(tree)
 

@@ -151,6 +151,8 @@ def test_stays_cover_every_step_once_under_every_preset(preset: str, number: int
         ("/srv/work/site/pages", "see site/pages/home.py", True),
         ("site/pages/home", "in HEAD:site/pages/home/door.py", True),
         ("https://docs.example/limits", "GET https://docs.example/limits/rows", True),
+        ("/srv/work/.site/pages/home.py", "see .site/pages/home.py", True),
+        ("site/pages/home.py", "see /srv/work/.site/pages/home.py", True),
         ("/srv/work/site", "read /srv/work/site.py", False),
         ("/srv/work/site", "read /srv/work/site-old/home.py", False),
         ("/srv/work/site", "read /srv/work/sites/home.py", False),

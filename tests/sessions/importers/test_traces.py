@@ -60,6 +60,15 @@ def test_genai_spans_in_any_order_are_one_session() -> None:
     ]
 
 
+def test_an_attribute_with_a_name_of_very_many_parts_is_no_message() -> None:
+    sample = json.loads((SAMPLES / "otlp-traces/genai.json").read_text())
+    span = sample["resourceSpans"][0]["scopeSpans"][0]["spans"][0]
+    name = "llm.input_messages.0." + "a." * 5000 + "content"
+    span["attributes"].append({"key": name, "value": {"stringValue": "deep"}})
+    log = parse(json.dumps(sample).encode())
+    assert [one.external_id for one in log.sessions] == ["orchard-1"]
+
+
 def test_a_call_with_another_history_is_a_session_beside() -> None:
     first, judge = read("otlp-traces/openinference.json").sessions
     assert judge.parent == first.external_id == "0af7651916cd43dd8448eb211c80319c"

@@ -112,7 +112,7 @@ def test_an_id_that_no_column_holds_refuses_its_file_only(
     def full(*_: object, **__: object) -> None:
         raise DataError("value too long for type character varying(300)")
 
-    monkeypatch.setattr("sessions.actions.imports.imports.append_log", full)
+    monkeypatch.setattr("sessions.actions.imports.changed.append_log", full)
     file = imported(lines("run", ["msg_000000001"]), tmp_path)
     assert file.state == ImportFile.State.REFUSED
     assert "at most 300 characters" in file.problems[0]

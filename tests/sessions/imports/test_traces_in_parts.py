@@ -260,6 +260,29 @@ def test_what_is_on_hold_is_not_written_again():
 
 
 @pytest.mark.django_db
+def test_an_erased_session_leaves_others_of_its_request_alone():
+    spans, ours = TREES["sub-agents"], team()
+    send(ours, [spans[:2]])
+    session = Session.objects.get(team=ours, parent=None)
+    Session.objects.filter(pk=session.pk).update(content_erased=session.created)
+    other = tools_alone(Traced()).ended()
+    (said,) = send(ours, [[*spans[2:], *other]])
+    assert "was erased" in said and session.external_id not in said
+    found = Session.objects.filter(team=ours).exclude(pk=session.pk)
+    assert found.get().message_count == 6, "the other trace is stored"
+
+
+@pytest.mark.django_db
+def test_what_would_be_written_again_from_erased_content_is_left_out():
+    spans, ours = TREES["sub-agents"], team()
+    send(ours, [spans[2:]])
+    Session.objects.filter(team=ours).update(content_erased=Session.objects.all()[0].created)
+    (said,) = send(ours, [[spans[1]]])
+    assert "was erased" in said
+    assert sum(Session.objects.filter(team=ours).values_list("step_count", flat=True)) == 5
+
+
+@pytest.mark.django_db
 def test_what_people_left_at_a_session_stays():
     spans, ours = TREES["sub-agents"], team()
     own, first, *others = spans
