@@ -7,12 +7,13 @@ it. Statements are for the ways that every message of an agent takes; all other 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache, cached_property
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from django.db import connection, models
+from django.db import DEFAULT_DB_ALIAS, connection, connections, models
 from django.db.models.expressions import Expression
 from django.db.models.query import ModelIterable, get_related_populators
 from django.db.models.sql import DeleteQuery, UpdateQuery
@@ -90,17 +91,22 @@ class _Composed(NamedTuple):
             open_ones += [] if constant else [value]
         return cls("".join(parts), open_ones)
 
-    def bound(self, given: dict[str, Any]) -> list[Any]:
-        """The parameters, with the values in the database's form."""
-        return [
-            one.field.get_db_prep_value(given[one.name], connection) if type(one) is _Slot else one
+    @contextmanager
+    def executed(self, given: dict[str, Any]) -> Iterator[Any]:
+        """A cursor that has executed it, with the given values in the database's form."""
+        # Django's own `connection` looks this one up at each use of an attribute.
+        database = connections[DEFAULT_DB_ALIAS]
+        values = [
+            one.field.get_db_prep_value(given[one.name], database) if type(one) is _Slot else one
             for one in self.parameters
         ]
+        with database.cursor() as cursor:
+            cursor.execute(self.sql, values)
+            yield cursor
 
     def run(self, given: dict[str, Any]) -> int:
         """Execute it; return the number of rows matched."""
-        with connection.cursor() as cursor:
-            cursor.execute(self.sql, self.bound(given))
+        with self.executed(given) as cursor:
             return int(cursor.rowcount)
 
 
@@ -146,8 +152,7 @@ class Statement:
     def rows(self, **given: Any) -> list[Any]:
         """All rows."""
         composed, read = self._read
-        with connection.cursor() as cursor:
-            cursor.execute(composed.sql, composed.bound(given))
+        with composed.executed(given) as cursor:
             found = cursor.fetchall()
         return read(found) if found else []
 
