@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from math import inf
 
-from django.db.models import BigIntegerField
+from django.db.models import BigIntegerField, F
 from django.db.models.fields.json import KeyTransform
 from django.db.models.functions import Cast
 
@@ -89,8 +89,9 @@ def store(fold: Fold, session: Session, revisions: Sequence[edits.Revision]) -> 
     news = UnsavedRows(revisions, state.known, fold.late, fold.left_out, now, times)
     # The session's row first, as everyone who writes both locks it before the run's.
     with while_kept(session.pk):
-        if _note_use(fold, session) or revisions:
-            publish(session)
+        noted = _note_use(fold, session)
+        if noted or revisions:
+            publish(session, raised=noted)
         written = _ADVANCE.run(
             run=run.pk,
             old_head=old.head,
@@ -129,8 +130,8 @@ _ADVANCE = Update(
 
 
 def _note_use(fold: Fold, session: Session) -> bool:
-    """Store the size of the session's next prompt, unless more messages arrived than were
-    processed; return whether it changed."""
+    """Store the size of the session's next prompt with another version, unless more messages
+    arrived than were processed; return whether it changed."""
     use = {"used_tokens": fold.state.billed, "counted_tokens": fold.state.counted}
     if use == {name: getattr(session, name) for name in use}:
         return False
@@ -140,6 +141,6 @@ def _note_use(fold: Fold, session: Session) -> bool:
 _USE = Update(
     lambda: (
         Session.objects.filter(pk=given_uuid("session"), block_count=given_int("blocks")),
-        given_columns(Session, ("used_tokens", "counted_tokens")),
+        given_columns(Session, ("used_tokens", "counted_tokens")) | {"version": F("version") + 1},
     )
 )

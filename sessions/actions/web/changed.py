@@ -9,10 +9,11 @@ from sessions.models import Session
 from sessions.models.web.statements import Statement, Update, given_uuid
 
 
-def publish(session: Session) -> None:
-    """Increment the session's version and hint to open pages; call in the transaction of the
-    change."""
-    _RAISE.run(session=session.pk)
+def publish(session: Session, *, raised: bool = False) -> None:
+    """Increment the session's version, unless the change has `raised` it, and hint to open pages;
+    call in the transaction of the change."""
+    if not raised:
+        _RAISE.run(session=session.pk)
     session.version, session.used_tokens, session.counted_tokens = _READ.first(session=session.pk)
     hint(f"session:{session.pk}", session.version)
 
