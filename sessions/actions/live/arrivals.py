@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 from typing import Any
+from uuid import UUID
 
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, OuterRef, Subquery
 
 from compaction.context import edits
 from compaction.context.blocks import Block
@@ -39,6 +40,7 @@ class Facts:
 
     `opened`: whether it has an opening. `shared`: whether it received shares. `tooled`: whether it
     has a tool graph. `budgeted`: whether its team has budgets. `pinned`: whether it has pins.
+    `managed`: the id of its managed run.
     """
 
     steps: int = 0
@@ -49,6 +51,7 @@ class Facts:
     tooled: bool = field(default=True, compare=False)
     budgeted: bool = field(default=True, compare=False)
     pinned: bool = field(default=True, compare=False)
+    managed: UUID | None = field(default=None, compare=False)
 
     @classmethod
     def of(cls, session: Session) -> Facts:
@@ -69,6 +72,7 @@ _FACTS = Statement(
         Exists(ToolGraph.objects.filter(**_OF_SESSION)),
         Exists(Budget.objects.filter(team=OuterRef("session__team"))),
         Exists(Pin.objects.filter(**_OF_SESSION)),
+        Subquery(Run.objects.filter(**_OF_SESSION, origin=Run.Origin.MANAGED).values("pk")),
     )
 )
 

@@ -51,9 +51,11 @@ CREATED = 201
 
 @dataclass(frozen=True, slots=True)
 class Delivered:
-    """The answer to an append, and whether it is repeated for a retry."""
+    """The answer to an append, the session as it was stored, and whether the answer is repeated for
+    a retry."""
 
     answer: dict[str, Any]
+    session: Session
     again: bool = False
 
 
@@ -83,6 +85,7 @@ def deliver(
         return _in_one_go(session, incoming, once, notes)
     except IntegrityError:
         # A concurrent request with this key was faster, or the error is unrelated to keys.
+        session.reread()
         if known := _answered(session, once):
             return known
         raise
@@ -96,7 +99,7 @@ def wait_for_disk(session: Session) -> None:
 
 def _answered(session: Session, once: Once | None) -> Delivered | None:
     stored = once.answered(session.team) if once else None
-    return Delivered(answer_of(stored), again=True) if stored else None
+    return Delivered(answer_of(stored), session, again=True) if stored else None
 
 
 def _prepared(session: Session, batch: Batch) -> Incoming:
@@ -145,7 +148,7 @@ def _in_one_go(
         made = answer(new, managed, settled, _announce(new), notes)
         if once is not None:
             once.keep(locked.team, CREATED, made, locked.pk)
-    return Delivered(made)
+    return Delivered(made, locked)
 
 
 _LOCKED = Statement(
@@ -208,6 +211,7 @@ def _begin(session: Session, batch: Batch) -> None:
         fix_counting(session)
     if session.policy_version is None:
         choose_for_new(session)
+        session.save(update_fields=["overrides"])
     if not session.message_count:
         openings.fix(session)
 

@@ -96,6 +96,12 @@ def catch_up(session: Session, *, wait: float = 0) -> Plan:
     FULL_SECONDS if the context exceeds the window; otherwise the plan goes without them and lists
     them in `missing`. Raises StillReading.
     """
+    session.reread()
+    return next_plan(session, wait=wait)
+
+
+def next_plan(session: Session, *, wait: float = 0) -> Plan:
+    """The plan of `catch_up`, for a session that was just read."""
     begun = time.monotonic()
     plan = _next_plan(session)
     if plan.standing.share > FULL:
@@ -105,14 +111,14 @@ def catch_up(session: Session, *, wait: float = 0) -> Plan:
         tend.ask(session)
     while plan.missing and time.monotonic() < end:
         time.sleep(LOOK_SECONDS)
+        session.reread()
         plan = _next_plan(session)
     return plan
 
 
 def _next_plan(session: Session) -> Plan:
-    session.reread()
-    run = serving(session)
     facts = Facts.of(session)
+    run = serving(session) if facts.managed is None else Run(pk=facts.managed)
     known, knowledge, more = known_to(session) if facts.shared else ("", "", 0)
     if run is None:
         plan = _recorded_plan(session, facts.steps + 1, more)

@@ -12,7 +12,7 @@ from sessions.actions.live.managed import (
     LONGEST_WAIT,
     NoSuchStep,
     Plan,
-    catch_up,
+    next_plan,
     plan_again,
     plan_at,
     plan_of,
@@ -102,7 +102,7 @@ def _plan(session: Session, which: shapes.ContextIn, wait: float) -> Plan:
     try:
         if which.retry_of is not None:
             return plan_again(session, which.retry_of)
-        return catch_up(session, wait=wait) if which.at is None else plan_at(session, which.at)
+        return next_plan(session, wait=wait) if which.at is None else plan_at(session, which.at)
     except NothingFailed as error:
         raise Refusal(422, "Nothing failed", str(error), field=field) from None
     except NoSuchStep as error:

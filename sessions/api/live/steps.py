@@ -11,7 +11,7 @@ from pydantic import Field
 from compaction.render.paths import FOLDER, LONGEST_FOLDER
 from sessions.access import find_session, require
 from sessions.actions.live.deliver import AnotherRequest, Batch, deliver, delivery, wait_for_disk
-from sessions.actions.live.managed import LONGEST_WAIT, catch_up
+from sessions.actions.live.managed import LONGEST_WAIT, next_plan
 from sessions.api.budgets.shapes import OverBudgetOut
 from sessions.api.live import shapes
 from sessions.api.live.contexts import over_budget
@@ -86,11 +86,12 @@ def steps(request: HttpRequest, session_id: str, wanted: StepIn) -> HttpResponse
     else:
         session, created = begun(request, session_id)
     if session.paused is not None:
-        return paused(session, appended=_appended(request, session, batch, created=created))
+        appended, _ = _appended(request, session, batch, created=created)
+        return paused(session, appended=appended)
     # Recording the context is the last commit, and waits for the disk.
     with synced_later():
-        appended = _appended(request, session, batch, created=created)
-        plan = catch_up(session, wait=wanted.wait)
+        appended, session = _appended(request, session, batch, created=created)
+        plan = next_plan(session, wait=wanted.wait)
     form = Form(wanted.format, wanted.breakpoints, wanted.since, wanted.read_back, wanted.offloads)
     try:
         fields = hand_out(request, plan, form)
@@ -102,15 +103,15 @@ def steps(request: HttpRequest, session_id: str, wanted: StepIn) -> HttpResponse
 
 def _appended(
     request: HttpRequest, session: Session, batch: Batch | None, *, created: bool
-) -> dict[str, Any] | None:
+) -> tuple[dict[str, Any] | None, Session]:
+    """What the append did, and the session as it is now."""
     if batch is None:
-        return None
+        return None, session
     try:
-        return deliver(
-            session, batch, once=once_of(request), notes=[MADE] if created else []
-        ).answer
+        done = deliver(session, batch, once=once_of(request), notes=[MADE] if created else [])
     except AnotherRequest as error:
         raise another_request(error) from None
+    return done.answer, done.session
 
 
 def _says_something(given: Any) -> bool:
