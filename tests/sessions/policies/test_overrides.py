@@ -137,6 +137,17 @@ def test_what_is_wrong_is_named_and_nothing_is_made(body: dict[str, Any], pointe
     assert not Session.objects.exists()
 
 
+def test_a_policy_chosen_at_the_first_append_keeps_the_environments_values(
+    monkeypatch: pytest.MonkeyPatch, settings: Any
+) -> None:
+    settings.DEFAULT_POLICY = "sliding-window"
+    session = put({})
+    Session.objects.filter(pk=session.pk).update(policy_version=None)
+    monkeypatch.setenv("CONTEXTLAB_POLICY__WINDOW__TARGET", "0.25")
+    send(Session.objects.get(pk=session.pk), user("Hello."))
+    assert sources(Session.objects.get(pk=session.pk))["target"] == (0.25, "environment")
+
+
 def test_without_an_override_nothing_is_kept() -> None:
     session = put({"policy": "offload-first"})
     assert session.overrides is None
