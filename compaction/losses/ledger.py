@@ -17,7 +17,7 @@ from compaction.summaries.lines import IndexedLines
 from compaction.summaries.model.supported import known_from, plain, unsupported
 from compaction.summaries.sections import Form, form_of
 
-ENGINE = 12
+ENGINE = 13
 """Version of the rules that make a ledger."""
 
 LISTED = 400
@@ -37,8 +37,8 @@ class Fact:
     """One line of a ledger.
 
     `block` is the id of the last block of the span that held it, or the original of that block if
-    it is a stub; None for an unsupported fact. `needed` is the first later step that named it
-    while nothing in its context showed it, if known.
+    it is a stub; None for an unsupported fact. `needed` is the first later step that missed it, if
+    a call named it: as `needed_again` says.
     """
 
     key: str

@@ -85,11 +85,13 @@ class Life:
     @property
     def needed(self) -> Sight | None:
         """The first use without the text, or the first block that had to show it again. Of the
-        step asked about, or else the last before it: there it came back into the context."""
+        step asked about, or else the last before it: there it came back into the context. What a
+        call showed is not why that call used it."""
         needs = sorted([*self.missed, *self.again], key=lambda sight: sight.step)
         if self.asked is not None:
-            until = [sight for sight in needs if sight.at <= self.asked]
-            needs = until[-1:] or needs
+            asked = self.asked
+            last = max((sight.at for sight in needs if sight.at <= asked), default=None)
+            needs = [sight for sight in needs if sight.at == last] or needs
         return needs[0] if needs else None
 
     @property

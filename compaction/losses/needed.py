@@ -23,16 +23,17 @@ def needed_again(
     until: int | None = None,
     of: FactsOf = facts_of,
 ) -> dict[str, int]:
-    """Return the normalized facts that calls named while their context did not show them, with the
-    first step each. A path was shown by any text that tells of it (`paths.tells`).
+    """Return the normalized facts that calls named after they were missing, with the first step
+    that missed each. A path was shown by any text that tells of it (`paths.tells`).
 
     `later` are the blocks that came after a removal. A fact that a message or result showed first
     stands in the context when it is used, so its loss did no harm, unless that message or result
-    is at a position of `repaired`: then it came because the fact was missing. From step `until`,
-    another removal answers for the facts that had come back. Linear in the texts.
+    is at a position of `repaired`: then it came because the fact was missing, at the step that
+    asked for it. From step `until`, another removal answers for the facts that had come back.
+    Linear in the texts.
     """
     found: dict[str, int] = {}
-    back: dict[str, bool] = {}
+    back: dict[str, int | None] = {}
     ordered = sorted(later, key=attrgetter("born", "position"))
     paths = {token for one in ordered for token in map(normal, named_in(one)) if "/" in token}
     for born, group in groupby(ordered, _born):
@@ -41,11 +42,14 @@ def needed_again(
         for block in blocks:
             for token in map(normal, named_in(block)):
                 moved_on = until is not None and step >= until and token in back
-                if not moved_on and back.get(token, True):
-                    found.setdefault(token, step)
+                missed = back.get(token, step)
+                if not moved_on and missed is not None:
+                    found.setdefault(token, missed)
         for block in blocks:
+            # A person's correction is no answer to a call.
+            asked = born if block.type == "text" else step
             for token in _shown(of(block), paths):
-                back.setdefault(token, block.position in repaired)
+                back.setdefault(token, asked if block.position in repaired else None)
             paths.difference_update(back)
     return found
 

@@ -25,7 +25,7 @@ from sessions.models.record.tail import Card, cards_of, judged
 from sessions.models.record.values import blocks_of, contents
 from sessions.models.web.statements import Statement, given_uuid
 
-ENGINE = 14
+ENGINE = 15
 """Increment when a rule of assessments changes."""
 
 SOONEST = 50

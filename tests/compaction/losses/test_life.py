@@ -89,6 +89,18 @@ def test_what_is_said_beside_the_call_that_first_shows_it_does_not_miss_it() -> 
     assert (life.missed, life.needed) == ((), None)
 
 
+def test_a_call_that_used_it_was_not_made_because_its_result_shows_it() -> None:
+    first = _lived([3], {}).seen[0].block
+    use = replace(first, born=7, role="assistant", type="tool_use", text=f'{{"port": "{PORT}"}}')
+    shown = replace(first, born=7, type="tool_result")
+    entries = [Entry(first, 3, 5, closed_by=1), Entry(use, 7), Entry(shown, 7)]
+    life = life_of(PORT, [first, use, shown], entries, 9)
+    for asked in (None, 6, 8):
+        needed = replace(life, asked=asked).needed
+        assert needed is not None
+        assert needed.block is use
+
+
 def test_what_stands_in_its_place_says_how_it_can_be_found() -> None:
     talk = Talk()
     talk.user(f"port {PORT}")

@@ -63,12 +63,17 @@ def test_the_call_of_a_step_saw_nothing_that_the_step_wrote() -> None:
 def test_what_came_back_because_it_was_missing_was_needed() -> None:
     talk, shown = later("shows", "uses")
     assert shown is not None
-    assert needed_again(talk.blocks, {shown.position}) == {LOST: 2}
-    assert needed_again(talk.blocks, {shown.position}, until=3) == {LOST: 2}
+    assert needed_again(talk.blocks, {shown.position}) == {LOST: 1}, "not when it was back"
+    assert needed_again(talk.blocks, {shown.position}, until=3) == {LOST: 1}
     assert needed_again(talk.blocks, {shown.position}, until=2) == {}, "removed once more"
     talk, shown = later("asks", "shows", "uses")
     assert shown is not None
     assert needed_again(talk.blocks, {shown.position}) == {}, "it stood there before"
+    talk, _ = later("shows", "asks", "uses")
+    corrected = talk.blocks[-3]
+    assert corrected.role == "user"
+    talk.blocks[:] = talk.blocks[-3:]
+    assert needed_again(talk.blocks, {corrected.position}) == {LOST: corrected.born}
 
 
 def test_of_a_removal_without_a_summary_the_facts_that_no_stub_leads_to() -> None:
