@@ -212,7 +212,7 @@ class _Group:
         """Lock the group until the transaction ends. Raises _TraceMoved."""
         if self.root is None:
             # Two imports must not begin the same group.
-            Team.objects.select_for_update().get(pk=self.team.pk)
+            Team.objects.select_for_update(no_key=True).get(pk=self.team.pk)
         else:
             Session.objects.select_for_update().filter(pk=self.root.pk).first()
         versions = {one.pk: one.version for one in self.sessions.values()}

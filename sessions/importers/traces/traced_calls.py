@@ -58,6 +58,10 @@ class TracedCall:
         return self.at or 0, len(self.said), self.id
 
 
+MOST_CONTEXTS = 200
+"""Sessions of a conversation or trace."""
+
+
 def in_groups(calls: Iterable[TracedCall]) -> dict[str, list[TracedCall]]:
     """Calls by group."""
     groups: dict[str, list[TracedCall]] = {}
@@ -98,14 +102,17 @@ def contexts_of(
 ) -> list[TracedContext]:
     """The contexts of calls of one group, the first of them first.
 
-    `known` are stored contexts of the group by opening, which the calls continue.
+    `known` are stored contexts of the group by opening, which the calls continue. Calls of contexts
+    beyond MOST_CONTEXTS are steps of the first: all are written in one transaction.
     """
     contexts = dict(known or {})
     for one in counted_calls(calls):
         opening = _opening(one, contexts.values())
         context = contexts.get(opening)
+        first = next(iter(contexts.values()), None)
+        if first is not None and context is None and len(contexts) >= MOST_CONTEXTS:
+            context = first
         if context is None:
-            first = next(iter(contexts.values()), None)
             named = one.group if first is None else f"{one.group}/{opening}"
             parent = None if first is None else first.session.external_id
             session = Session(named, agent=one.agent, parent=parent, meta={OPENING: opening})

@@ -27,6 +27,7 @@ from sessions.actions.imports.imports import import_file
 from sessions.actions.masking import rules
 from sessions.actions.record.append import link_parents
 from sessions.actions.record.measure import measure
+from sessions.importers.traces import traced_calls
 from sessions.models import Entry, Hold, Import, ImportFile, Session, StepNote, Team
 from tests.conftest import Server, wait_until
 from tests.sessions.imports.test_traces import sessions_of, token
@@ -247,6 +248,22 @@ def test_a_sub_agent_is_a_session_of_its_own():
     assert sorted(row["step_count"] for row in rows.values()) == [1, 2]
     assert [end for _, end in whole[trace]["left"]] == [3, 3, 3], "the prompt that changed"
     assert main["usage_calls"] == 3, "the SDK's own span counts once with the instrumentation's"
+
+
+@pytest.mark.django_db
+def test_a_trace_has_a_bounded_number_of_sessions(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(traced_calls, "MOST_CONTEXTS", 2)
+    made = Traced()
+    within = made.begin("invoke_agent", None)
+    for _ in range(5):
+        within = made.begin("chat", within)
+        made.used(within, 2)
+        made.end(within)
+    spans = made.ended()
+    for requests in ([spans], [[one] for one in spans]):
+        found = made_of(requests)
+        steps = SESSION.index("step_count")
+        assert sorted(one["session"][steps] for one in found.values()) == [1, 4]
 
 
 @pytest.mark.django_db

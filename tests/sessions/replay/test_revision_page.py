@@ -92,7 +92,9 @@ def test_all_that_went_is_counted_and_leads_to_where_it_last_stood(client: Clien
     assert "#6" not in page.links, "the summary came, it did not go"
     assert "Taken out 5" in page.text
     assert "Together" in page.text
-    cells = re.findall(r'<td class="number">(?:<span class="(.*?)">)?[−+]?[\d.]+k?<', page.markup)
+    cells = re.findall(
+        r'<td class="number"[^>]*>(?:<span class="(.*?)">)?[−+]?[\d.]+k?<', page.markup
+    )
     assert cells.count("estimated") > 9, "our counts are marked in tables too"
 
 
