@@ -67,8 +67,9 @@ _done: list[object] = []
 def until(running: Running) -> JobOutcome:
     """Leaves its process id in a file, and ends when there is a file `go` beside it."""
     note = Path(running.payload["note"])
-    note.with_suffix(".draft").write_text(str(os.getpid()))
-    note.with_suffix(".draft").rename(note)
+    draft = note.with_suffix(f".{os.getpid()}")  # several jobs write one note
+    draft.write_text(str(os.getpid()))
+    draft.rename(note)
     while not note.with_name("go").exists():
         time.sleep(0.02)
     return JobOutcome({"ended": True})
@@ -78,7 +79,8 @@ def forever(running: Running) -> JobOutcome:
     """Never ends, and holds the interpreter; first leaves its process id in a file."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     note = Path(running.payload["note"])
-    note.with_suffix(".draft").write_text(str(os.getpid()))
-    note.with_suffix(".draft").rename(note)
+    draft = note.with_suffix(f".{os.getpid()}")  # several jobs write one note
+    draft.write_text(str(os.getpid()))
+    draft.rename(note)
     while True:
         pass
