@@ -98,15 +98,22 @@ def test_the_palette_opens_goes_and_closes(page: Any) -> None:
     page.wait_for_url("**/lab/")
 
 
+VALUE = "document.activeElement.value"
+"""Of the slider that has the focus."""
+
+
 def test_a_slider_of_the_lab(page: Any) -> None:
     page.set_default_timeout(60_000)
     page.goto("/lab/")
     simulated(page)
     into_the_page(page)
     tab_to(page, "^Offload a result after, slider$")
+    before = page.evaluate(VALUE)
     page.keyboard.press("ArrowRight")
     page.locator(".setting.changed").wait_for()
+    assert page.evaluate(VALUE) != before
     page.keyboard.press("Backspace")
     page.locator(".setting.changed").wait_for(state="detached")
+    assert page.evaluate(VALUE) == before
     page.keyboard.press("Tab")
     focused(page)
