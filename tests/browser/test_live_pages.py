@@ -85,6 +85,30 @@ def test_the_replay_goes_along_until_the_reader_looks_back(
     line(page, "why is it ignored").wait_for()
 
 
+def test_only_a_reader_who_scrolls_ends_the_following(
+    page: Any, token: str, served: Server
+) -> None:
+    agent = Agent(served.address, token, "scrolled", **POLICY)
+    agent.says("Read all parts.")
+    for _ in range(20):
+        agent.step()
+    open_replay(page, agent)
+    grid = page.locator("[role=grid]")
+    at_end = "grid => grid.scrollTop > 0 && grid.scrollTop + grid.clientHeight >= grid.scrollHeight"
+    page.wait_for_function(f"() => ({at_end})(document.querySelector('[role=grid]'))")
+    # As when a context shrinks and grows before the next frame.
+    grid.evaluate(
+        "grid => new Promise((done) => { grid.onscrollend = done; grid.scrollTop -= 100 })"
+    )
+    assert follows(page)
+    agent.step()
+    assert_shows_step(page, 22)
+    grid.hover()
+    page.mouse.wheel(0, -200)
+    page.locator(".follow[aria-pressed=false]").wait_for()
+    assert number(page) == 22
+
+
 def managed(served: Server, token: str, name: str) -> Agent:
     """An agent whose context a policy edits, after 16 steps."""
     agent = Agent(served.address, token, name, policy="offload-first", window=64_000)
