@@ -119,6 +119,22 @@ def managed(served: Server, token: str, name: str) -> Agent:
     return agent
 
 
+def test_facts_at_risk_stay_while_the_session_moves_on(
+    page: Any, token: str, served: Server
+) -> None:
+    agent = managed(served, token, "at-risk")
+    open_replay(page, agent)
+    page.get_by_text("Facts at risk").click()
+    risk = page.locator("#facts-at-risk", has_text=re.compile("At step 16: until the "))
+    risk.wait_for(timeout=20_000)
+    for _ in range(2):
+        with page.expect_response(re.compile("/forecast/$")) as asked:
+            agent.step(120)
+        asked.value.finished()
+    page.locator("#forecast[data-version='%d']" % agent.get("")["version"]).wait_for()
+    assert risk.is_visible()
+
+
 def compact(page: Any) -> None:
     page.get_by_role("button", name="Compact now").click()
     page.locator(".news", has_text="compaction").wait_for()

@@ -14,6 +14,9 @@ function isTouched(field: Node): boolean {
   return field.selectedIndex !== Math.max(0, given);
 }
 
+/** Whether it stands in for an answer that was asked for by itself. */
+const waits = (node: Node): boolean => node instanceof Element && node.matches('[data-waits]');
+
 /** New props of an island; what is inside it is the island's. */
 function renewProps(script: HTMLScriptElement, props: string | null): void {
   if (script.textContent === props) return;
@@ -32,6 +35,8 @@ Object.assign(Idiomorph.defaults.callbacks, {
   /** False where the page's own stays. */
   beforeNodeMorphed(old: Node, fresh: Node): boolean {
     if (old instanceof IslandElement || isTouched(old)) return false;
+    // What was asked for by itself is not asked for again by the section around it.
+    if (waits(fresh) && !waits(old)) return false;
     if (old instanceof HTMLScriptElement) {
       renewProps(old, fresh.textContent);
       return false;

@@ -161,7 +161,7 @@ def test_a_policy_that_offloads_forecasts_its_next_offload(growing: Session) -> 
     assert (found.until, found.level) == (("next offload", 3), 10_046)
     client = signed_in()
     part = client.get(f"/sessions/{growing.pk}/forecast/facts/").content.decode()
-    assert "Until the next offload the policy would remove" in part
+    assert "until the next offload the policy would remove" in part
     live = client.get("/live/").content.decode()
     assert "offloaded lately at 10,046" in " ".join(live.split())
     assert 'line class="offload"' in live
