@@ -131,7 +131,8 @@ def test_facts_at_risk_stay_while_the_session_moves_on(
         with page.expect_response(re.compile("/forecast/$")) as asked:
             agent.step(120)
         asked.value.finished()
-    page.locator("#forecast[data-version='%d']" % agent.get("")["version"]).wait_for()
+    version = agent.get("")["version"]
+    page.locator(f"#forecast[data-version='{version}']").wait_for()
     assert risk.is_visible()
 
 
