@@ -11,22 +11,28 @@ from django.views.decorators.http import require_GET
 
 from sessions.access import allowed, session_of
 from sessions.actions.live.forecasts import NothingToForecast, facts_at_risk, forecast
+from sessions.actions.live.low_recall import low_recall
 from sessions.actions.web.apart import FailedApart, NotInTime
-from sessions.models import Run
+from sessions.models import Run, Session
 from sessions.models.record.blobs import DamagedBlob
 from sessions.models.record.values import MissingBlob
 from sessions.views.web.pages import Page
 from sessions.views.web.places import step_url
 
 
+def shown_forecast(session: Session) -> dict[str, Any]:
+    """What the bar says of a session that runs: its forecast, and its recall if that is low."""
+    return {"found": forecast(session), "recall": low_recall(session)} if session.live else {}
+
+
 @require_GET
 def forecast_bar(request: HttpRequest, session_id: UUID) -> HttpResponse:
-    """Show the next offload, when the context reaches its limit, the use per minute, and a way to
-    pause."""
+    """Show the next offload, when the context reaches its limit, a low recall, the use per minute,
+    and a way to pause."""
     session = session_of(request, session_id)
     context = {
         "session": session,
-        "found": forecast(session) if session.live else None,
+        **shown_forecast(session),
         "may": session.live and allowed(request, session.team, "accept"),
     }
     return render(request, "live/forecast.html", context)

@@ -14,13 +14,13 @@ from django.views.decorators.http import require_GET
 
 from sessions.access import allowed, session_of
 from sessions.actions.assessments.session_verdicts import verdict_on_session
-from sessions.actions.live.forecasts import forecast
 from sessions.actions.policies.policies import to_simulate
 from sessions.models import Run, Session
 from sessions.models.ingestion.counted import not_stored
 from sessions.models.masking import counted
 from sessions.models.record.sessions import SOURCE_LIVE
 from sessions.models.record.shown_runs import shown_origin
+from sessions.views.live.forecasts import shown_forecast
 from sessions.views.live.live import limits
 from sessions.views.web.pages import Page
 
@@ -86,7 +86,7 @@ def replay(request: HttpRequest, session_id: UUID, step: int | None = None) -> H
     context["not_stored"] = not_stored(session)
     context["masked"] = counted.of_session(session)
     if session.live:
-        context |= {"live": True, "found": forecast(session)}
+        context |= {"live": True, **shown_forecast(session)}
         context["may"] = allowed(request, session.team, "accept")
     return render(request, "replay/replay.html", context)
 

@@ -130,6 +130,10 @@ def test_a_session_that_lost_what_it_uses_says_so_here_and_on_the_dashboard(clie
     assert said in " ".join(page_of(client, "/live/").text.split())
     dashboard = " ".join(page_of(client, "/dashboard/").text.split())
     assert f"“forgets” lost what it uses {said}" in dashboard
+    forgets = Session.objects.get(external_id="forgets")
+    for part in ("", "forecast/"):
+        shown = client.get(f"/sessions/{forgets.pk}/{part}").content.decode()
+        assert said in " ".join(shown.split())
 
 
 def test_the_page_says_how_many_of_its_sessions_belong_to_the_demo(client: Client):

@@ -168,6 +168,17 @@ def test_a_rewind_has_no_after_effects(client: Client):
     assert "After-effects" not in page.text
 
 
+def test_two_revisions_of_one_step_share_its_sizes_and_say_so(client: Client):
+    made = compacted(user("And now?", key="u"), says("c3", "ok", key="z"))
+    made.insert(-4, records.Rewind(("k2a", "k2b"), key="x"))
+    of = stored(made)
+    for number, other in ((1, 2), (2, 1)):
+        page = shown(client, of, number=number)
+        mark = f"with r{other} of the same step"
+        assert mark in page.text
+        assert page.links[f"r{other}"].endswith(f"/recorded/{other}/")
+
+
 def test_a_simulated_revision_is_marked_in_every_figure(client: Client):
     made: list[records.Record] = [user("Find the port.", key="k")]
     for step in range(1, 31):
