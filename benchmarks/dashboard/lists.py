@@ -27,6 +27,8 @@ POSTGRES = os.environ.get("CONTEXTLAB_BENCH_POSTGRES", "postgres://root@127.0.0.
 SESSIONS = int(os.environ.get("CONTEXTLAB_BENCH_SESSIONS", 200_000))
 REVIEWED, ROUNDS, DAYS = min(2_000, SESSIONS // 10), 9, 180
 NAME = f"contextlab_bench_{os.getpid()}"
+AT = f"({int(time.time() * 1000)} - (i::bigint * {DAYS} * 86400000 / {SESSIONS}))"
+"""When session `i` came, in SQL: ms."""
 
 PAGES = {
     "sessions": "/sessions/",
@@ -118,6 +120,7 @@ def fill() -> None:
 
 def _fill_reviews(one: Session, version: PolicyVersion) -> None:
     """Store a managed run for every tenth session: a compaction, its ledger and its reviews."""
+    from compaction.losses import ledger as ledgers
     from sessions.actions.accounts.teams import local_user
     from sessions.models import Revision, Run
     from sessions.models.record.revisions import Edit
@@ -129,7 +132,9 @@ def _fill_reviews(one: Session, version: PolicyVersion) -> None:
         run=managed, number=1, step=5, trigger="tokens", policy_version=version
     )
     edit = Edit.objects.create(revision=revision, index=0, strategy="compact")
-    ledger = FactLedger.objects.create(revision=revision, kept=8, lost=2, score=800)
+    ledger = FactLedger.objects.create(
+        revision=revision, kept=8, lost=2, score=800, engine=ledgers.ENGINE
+    )
     item = ReviewItem.objects.create(team=one.team, revision=revision, reason="share")
     scores = {"goal": 5, "constraints": 4, "state": 4, "next": 3, "invention": 1}
     review = Review.objects.create(
@@ -138,6 +143,7 @@ def _fill_reviews(one: Session, version: PolicyVersion) -> None:
     often = SESSIONS // 10
     many(review, REVIEWED, id="i + 1", item_id=uuid(3), submitted="now() - i * interval '1 hour'")
     many(item, often, id=uuid(3), revision_id="i + 1", rank="i::bigint * 7919 % 5000000 * 1000000",
+         created=f"to_timestamp({AT.replace('(i', '(i * 10')} / 1000)",
          finished=f"CASE WHEN i <= {REVIEWED} THEN now() - i * interval '1 hour' END"
          )  # fmt: skip
     many(ledger, often, id="i + 1", revision_id="i + 1")
@@ -148,12 +154,16 @@ def _fill_reviews(one: Session, version: PolicyVersion) -> None:
 
 def _fill_sessions(one: Session, version: PolicyVersion) -> None:
     """Store copies of a session with its recorded run and assessment."""
+    from sessions.actions.assessments import assessments
+    from sessions.actions.record import measured
     from sessions.models import Assessment, Run
     from sessions.models.record.manifest import pack
 
-    at = f"({int(time.time() * 1000)} - (i::bigint * {DAYS} * 86400000 / {SESSIONS}))"
-    assessment = Assessment.objects.create(session=one, tools=TOOLS, engine=9)
-    run = Run.objects.create(session=one, origin="recorded", columns=pack(_figures()))
+    at = AT
+    assessment = Assessment.objects.create(session=one, tools=TOOLS, engine=assessments.ENGINE)
+    run = Run.objects.create(
+        session=one, origin="recorded", columns=pack(_figures()), engine=measured.ENGINE
+    )
     many(run, SESSIONS, id=uuid(4), session_id=uuid(1),
          columns="CASE WHEN i % 3 = 0 THEN t.columns ELSE ''::bytea END")  # fmt: skip
     money = {f"{name}_microusd": f"(i::bigint * {k} % 90001)" for k, name in enumerate(MONEY, 7)}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -14,7 +15,7 @@ from django.utils import timezone
 
 from sessions.actions.accounts import audit
 from sessions.actions.accounts.members import LastOwner
-from sessions.actions.erasure import erase, people, receipts, rows
+from sessions.actions.erasure import erase, people, receipts, rows, unread
 from sessions.actions.erasure.holds import refuse_held
 from sessions.actions.jobs import jobs
 from sessions.actions.record.erased import CHUNK
@@ -53,9 +54,11 @@ class Scope:
     shared: int = 0
 
 
-def scope_of(rule: ErasureRule, sessions: Sequence[UUID]) -> Scope:
+def scope_of(team: Team, rule: ErasureRule, sessions: Sequence[UUID]) -> Scope:
     """Count what an erasure of these sessions would delete: a dry run."""
     counted = rows.counted(list(sessions))
+    if rule.kind not in (Kind.MEMBER, Kind.TEAM):
+        counted |= unread.counted(unread.uploads(team))
     shared = 0
     for start in range(0, len(sessions), CHUNK):
         some = sessions[start : start + CHUNK]
@@ -64,15 +67,24 @@ def scope_of(rule: ErasureRule, sessions: Sequence[UUID]) -> Scope:
 
 
 def begin(
-    team: Team, rule: ErasureRule, sessions: Sequence[UUID], actor: audit.Actor, reason: str = ""
+    team: Team,
+    rule: ErasureRule,
+    sessions: Sequence[UUID],
+    actor: audit.Actor,
+    reason: str = "",
+    until: datetime | None = None,
 ) -> Erasure:
     """Begin an erasure: from the commit on, its sessions take nothing more, and a job deletes them.
+    `until`: only uploads that came before go with them.
 
     Raises NothingToErase, Held, LastOwner.
     """
     salt = secrets.token_hex(16)
     with transaction.atomic():
         refuse_held(team, sessions, whole_team=rule.kind == Kind.TEAM)
+        counts = people.delete_all(_beside(team, rule))
+        if rule.kind not in (Kind.MEMBER, Kind.TEAM):
+            counts += unread.erase(team, until)
         erasure = Erasure.objects.create(
             team=team,
             kind=rule.kind,
@@ -83,7 +95,7 @@ def begin(
             reason=reason[:300],
             salt=salt,
             member=_person(team, rule, actor),
-            counts=dict(people.delete_all(_beside(team, rule))),
+            counts=dict(counts),
         )
         many = sum(_take(erasure, part) for part in _parts(sessions))
         if not many and not erasure.counts and rule.kind not in (Kind.MEMBER, Kind.TEAM):

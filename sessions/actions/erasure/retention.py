@@ -11,6 +11,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from sessions.actions.accounts import audit
+from sessions.actions.erasure import unread
 from sessions.actions.erasure.holds import held
 from sessions.actions.erasure.requests import ErasureRule, begin
 from sessions.actions.erasure.rows import text_bytes
@@ -49,10 +50,14 @@ def due(team: Team, content_days: int | None, session_days: int | None, now: dat
 def _older(team: Team, days: int | None, now: datetime, also: Q | None = None) -> list[UUID]:
     if days is None:
         return []
-    before = int((now - timedelta(days=days)).timestamp() * 1000)
+    before = int(_ago(days, now).timestamp() * 1000)
     rows = Session.objects.for_team(team).filter(also or Q(), demo=False, erasing=None)
     rows = rows.annotate(at=happened()).filter(at__lt=before, changed__lt=now - QUIET_AFTER)
     return list(rows.order_by("pk").values_list("pk", flat=True))
+
+
+def _ago(days: int, now: datetime) -> datetime:
+    return now - timedelta(days=days)
 
 
 def _parts(ids: Sequence[UUID], size: int) -> list[Sequence[UUID]]:
@@ -93,7 +98,15 @@ def keep_no_longer(row: Retention, now: datetime) -> list[Erasure]:
         (True, found.content, row.content_days),
         (False, found.sessions, row.session_days),
     ):
-        rule = ErasureRule(Erasure.Kind.RETENTION, content_only=content_only)
-        for part in _parts(ids, SESSIONS):
-            made.append(begin(row.team, rule, part, RULE, f"older than {days} days"))
+        if days is None:
+            continue
+        rule, until = (
+            ErasureRule(Erasure.Kind.RETENTION, content_only=content_only),
+            _ago(days, now),
+        )
+        parts = _parts(ids, SESSIONS)
+        if not parts and unread.uploads(row.team, until):
+            parts = [[]]
+        for part in parts:
+            made.append(begin(row.team, rule, part, RULE, f"older than {days} days", until))
     return made

@@ -168,14 +168,14 @@ def _replace(old: dict[int, Blob], made: list[Blob]) -> int:
 
 
 def sweep(now: datetime) -> int:
-    """Remove objects that got no row, because their writer died; return how many. Looks at those
-    of some days. Raises ObjectsAway."""
-    if not objects.is_shared():
-        return 0
-    lost = [name for name in objects.listed(UPLOADS) if _is_old(name, now)]
-    known = ImportFile.objects.filter(stored__in=lost).values_list("stored", flat=True)
-    removed = objects.forget(set(lost) - set(known))
-    hour = now - SWEPT_FROM
+    """Remove objects that got no row, because their writer died, and uploads that were read; return
+    how many. Looks at those of some days. Raises ObjectsAway."""
+    lost = {name for name in objects.listed(UPLOADS) if _is_old(name, now)}
+    waiting = ImportFile.objects.filter(state=ImportFile.State.WAITING)
+    lost -= objects.uploaded(waiting.exclude(stored="").values_list("stored", flat=True))
+    removed = objects.forget(lost)
+    # Files in the data directory hold uploads only: other content is rows.
+    hour = now - (SWEPT_FROM if objects.is_shared() else SWEPT_UNTIL)
     while hour < now - SWEPT_UNTIL:
         for names in _parts(objects.listed(f"{BLOBS}{hour.astimezone(UTC):%Y-%m-%d/%H}/")):
             removed += objects.forget(set(names) - _named(names))

@@ -14,6 +14,7 @@ from sessions.models.record.replaced import REAL
 from sessions.models.record.values import entry_name
 from sessions.models.search.search import texts_of
 from sessions.models.search.search_words import SearchQuery
+from sessions.models.web.happened import ended
 
 SESSIONS = 50
 """Sessions that are looked at, those that ended last (our choice)."""
@@ -46,7 +47,8 @@ def lost_lines(sessions: QuerySet[Session], query: SearchQuery) -> list[LostLine
     """
     if not query.words:
         return []
-    found = list(sessions.filter(assessment__lost_facts__gt=0).order_by("-ended_at")[:SESSIONS])
+    lost = sessions.filter(assessment__lost_facts__gt=0)
+    found = list(lost.order_by(ended().desc())[:SESSIONS])
     known = {one.pk: one for one in found}
     lines = [*_of_ledgers(known.values()), *_of_removals(known.values())][:FACTS]
     blocks = _blocks(lines)

@@ -105,7 +105,7 @@ def _answer(
     try:
         sessions = sessions_of(team, rule)
         if dry_run:
-            return json_answer(describe_scope(scope_of(rule, sessions)))
+            return json_answer(describe_scope(scope_of(team, rule, sessions)))
         made = begin(team, rule, sessions, actor_of(request), reason)
     except NothingToErase as error:
         raise Refusal(422, "Nothing to erase", str(error), field="/value") from None

@@ -13,7 +13,7 @@ from sessions.actions.search.indexing import UNINDEXED
 from sessions.api.record import shapes
 from sessions.api.web.exchange import json_answer
 from sessions.api.web.problems import Refusal
-from sessions.models import Session
+from sessions.models import Archive, Session
 from sessions.models.record.values import block_id, entry_name
 from sessions.models.search.looked_up import Wanted
 from sessions.models.search.search import (
@@ -67,7 +67,7 @@ def search_all(
     of_blocks = Wanted(SearchQuery.of(wanted.q), wanted.tool, wanted.kind or "", wanted.error)
     found = search_ending(teams, of_blocks, rows, wanted.state, after=after, limit=limit)
     waiting = Session.objects.filter(UNINDEXED, team__in=teams)[:WAITING].count()
-    archived = Session.objects.filter(archived__isnull=False, team__in=teams).count()
+    archived = Archive.objects.filter(session__team__in=teams).count()
     return json_answer(_answer(request, found, waiting, archived))
 
 

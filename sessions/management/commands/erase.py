@@ -92,7 +92,7 @@ class Command(BaseCommand):
         rule = _rule(team, options)
         try:
             sessions = sessions_of(team, rule)
-            self._show(scope_of(rule, sessions))
+            self._show(scope_of(team, rule, sessions))
             if options["dry_run"]:
                 return
             if not options["yes"] and not _agreed(team):

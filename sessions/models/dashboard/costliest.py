@@ -5,11 +5,13 @@ from __future__ import annotations
 from functools import cache
 from typing import NamedTuple
 
+from django.db.models.lookups import LessThan
+
 from sessions.models.accounts.teams import Team
 from sessions.models.dashboard.added_up import sessions_inside
 from sessions.models.dashboard.slices import Split
 from sessions.models.record.sessions import Session
-from sessions.models.web.happened import StatementIn
+from sessions.models.web.happened import StatementIn, ended
 from sessions.models.web.periods import Period
 
 
@@ -68,8 +70,10 @@ def _costs(chosen: tuple[str, ...]) -> StatementIn:
     return StatementIn(
         lambda times: (
             sessions_inside(times, chosen)
+            # Where the index that gives the order begins; no session that is wanted is after it.
+            .filter(LessThan(ended(), times[-1][1]))
             .filter(cost_microusd__isnull=False, uncached_tokens__isnull=False)
-            .order_by("-ended_at", "pk")
+            .order_by(ended().desc(), "pk")
             .values_list("pk", "cost_microusd", *_USED)[: MOST + 1]
         )
     )

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from django.db.models import Count
+from django.db.models import Count, F
+from django.db.models.lookups import Exact
 
 from sessions.models.accounts.teams import Team
 from sessions.models.policies.policies import PolicyVersion, Rollout
 from sessions.models.record.demo_data import counts
 from sessions.models.record.sessions import SOURCE_LIVE, Session
 from sessions.models.reviews.reviews import Review
+from sessions.models.web.happened import OrElse
 
 LOOKED_AT = 300
 """Most single-step sessions to look at, newest first."""
@@ -72,7 +74,10 @@ def one_step(team: Team) -> dict[str, list[int]]:
     """Start times (ms) of the newest live sessions with exactly one step, by agent; no
     sub-agents."""
     rows = Session.objects.for_team(team).filter(
-        source=SOURCE_LIVE, step_count=1, parent_external_id="", demo=False
+        Exact(OrElse(F("step_count"), 0), 1),  # as the index has it
+        source=SOURCE_LIVE,
+        parent_external_id="",
+        demo=False,
     )
     found: dict[str, list[int]] = {}
     for agent, created in rows.order_by("-created").values_list("agent", "created")[:LOOKED_AT]:

@@ -163,7 +163,7 @@ def _filled(
         _unused_url(period),
         active_version(team),
         allowed(request, team, "write"),
-        _hour_saves_managed(team, period, split),
+        made.whole.of["hour_saved"] > 0 and _hour_saves_managed(team, period, split),
     )
     broken = sessions_url(period, split, flags=("breaks",))
     return {

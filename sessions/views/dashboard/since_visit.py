@@ -99,7 +99,10 @@ def _news(team: Team, at: datetime, reviewer: User | None) -> Iterator[NewThings
         url = sessions + filters.address(flags=("lost",))
         yield NewThings(_many(found["lost"], "lost fact") + " needed again", url)
     if reviewer is not None:
-        arrived = open_to(team, reviewer).filter(revision__run__session__created__gte=at)
+        # An item comes after its session: the first condition has an index.
+        arrived = open_to(team, reviewer).filter(
+            created__gte=at, revision__run__session__created__gte=at
+        )
         waiting = arrived.order_by().count()
         if waiting:
             text = f"{waiting:,} of their compactions to review"

@@ -49,7 +49,7 @@ def data(request: HttpRequest) -> HttpResponse:
     if rule is None:
         return _page(request, team, form=form, status=400)
     try:
-        found = scope_of(rule, sessions_of(team, rule))
+        found = scope_of(team, rule, sessions_of(team, rule))
         holds.refuse_held(team, found.sessions, whole_team=rule.kind == Erasure.Kind.TEAM)
     except (NothingToErase, Held) as error:
         return _page(request, team, form=EraseForm(initial=asked), problem=str(error), status=409)
@@ -142,7 +142,7 @@ def erase(request: HttpRequest) -> HttpResponse:
         sessions = sessions_of(team, rule)
         if request.POST.get("sure", "").strip() != rule.value.strip():
             problem = "Type the same value again to confirm. Nothing was erased."
-            scope = scope_of(rule, sessions)
+            scope = scope_of(team, rule, sessions)
             return _page(request, team, form=form, scope=scope, problem=problem, status=422)
         begin(team, rule, sessions, actor_of(request), form.cleaned_data["reason"])
     except (NothingToErase, Held, LastOwner) as error:

@@ -98,14 +98,21 @@ class WaitingItem:
     """Whether its session arrived since the person's previous visit."""
 
 
+_NAMES = (
+    *("reason", "created", "finished", "revision__step"),
+    *(f"revision__run__session__{name}" for name in ("title", "external_id", "created")),
+    *("revision__policy_version__number", "revision__policy_version__policy__name"),
+)
+"""What a row of the page shows of an item: a hundred rows with all columns take 60 ms."""
+_OF_LEDGER = ("facts", "after", "after_effects")
+
+
 def _open(items: QuerySet[ReviewItem], visited: datetime | None) -> list[WaitingItem]:
     """Open items, the worst first."""
     held = Review.objects.filter(submitted=None, reserved_until__gt=timezone.now())
     rows = (
-        items.filter(finished=None)
-        .select_related(
-            "revision__run__session", "revision__policy_version__policy", "revision__fact_ledger"
-        )
+        _named(items.filter(finished=None), "revision__fact_ledger")
+        .only(*_NAMES, *(f"revision__fact_ledger__{one}" for one in _OF_LEDGER))
         .prefetch_related(Prefetch("reviews", held.select_related("reviewer"), to_attr="held"))
         .order_by(*WORST)
     )
@@ -151,9 +158,12 @@ def _waiting(team: Team, items: QuerySet[ReviewItem], user: User) -> dict[str, A
 
 def _with_reviews(rows: QuerySet[ReviewItem]) -> QuerySet[ReviewItem]:
     given = Review.objects.filter(submitted__isnull=False).select_related("reviewer")
-    return rows.select_related(
-        "revision__run__session", "revision__policy_version__policy"
-    ).prefetch_related(Prefetch("reviews", given.order_by("submitted", "pk")))
+    named = _named(rows).only(*_NAMES)
+    return named.prefetch_related(Prefetch("reviews", given.order_by("submitted", "pk")))
+
+
+def _named(rows: QuerySet[ReviewItem], *also: str) -> QuerySet[ReviewItem]:
+    return rows.select_related("revision__run__session", "revision__policy_version__policy", *also)
 
 
 @never_cache

@@ -23,7 +23,7 @@ from sessions.actions.search.saved_searches import (
     remove_search,
     save_search,
 )
-from sessions.models import SavedSearch, Session, Team
+from sessions.models import Archive, SavedSearch, Session, Team
 from sessions.models.dashboard.facets import facets
 from sessions.models.search import looked_up
 from sessions.models.search.by_session import SessionHits, SessionPage
@@ -78,7 +78,7 @@ def search_page(request: HttpRequest) -> HttpResponse:
     found = filters.page([team], after)
     address = filters.address()
     waiting = Session.objects.for_team(team).filter(UNINDEXED)[: WAITING + 1].count()
-    archived = Session.objects.for_team(team).filter(archived__isnull=False).count()
+    archived = Archive.objects.filter(session__team=team).count()
     query = filters.wanted.query
     rows = filters.sessions([team]) if after is None else Session.objects.none()
     notice = demo_notice(request, team, switch=True)

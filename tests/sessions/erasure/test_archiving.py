@@ -112,7 +112,8 @@ def test_it_is_packed_and_opens_as_it_was(program: Program) -> None:
     with_usage(session)
     aged(program, "new", 10, marked="heron")
     before = everything(session)
-    counted = scope_of(ErasureRule(Erasure.Kind.SESSION), [session.pk])
+    rule = ErasureRule(Erasure.Kind.SESSION)
+    counted = scope_of(program.team, rule, [session.pk])
     figures = program.get("/sessions")["sessions"]
     assert archive(program) == 1
     session.refresh_from_db()
@@ -124,7 +125,7 @@ def test_it_is_packed_and_opens_as_it_was(program: Program) -> None:
     now = set(Blob.objects.values_list("sha", flat=True))
     assert before[2] - now and now - before[2] == {row.sha}
     assert findings() == []
-    assert scope_of(ErasureRule(Erasure.Kind.SESSION), [session.pk]).bytes == counted.bytes
+    assert scope_of(program.team, rule, [session.pk]).bytes == counted.bytes
     assert program.get("/sessions")["sessions"] == figures
     assert program.get("/sessions/old") == next(
         row for row in figures if row["external_id"] == "old"
