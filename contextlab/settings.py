@@ -98,6 +98,10 @@ CONNECTIONS_PER_ADDRESS = int(
 SOCKETS_PER_USER = int(env.number("SOCKETS_PER_USER", 300))
 # The server already counts bytes (contextlab/door).
 DATA_UPLOAD_MAX_MEMORY_SIZE = UPLOAD_LIMIT
+FILE_UPLOAD_HANDLERS = [
+    "django.core.files.uploadhandler.MemoryFileUploadHandler",
+    "contextlab.door.uploads.NamelessFileUploadHandler",
+]
 
 # --- parts ------------------------------------------------------------------------------------
 # Neither "daphne" nor "channels": they only replace runserver, and would load Twisted into

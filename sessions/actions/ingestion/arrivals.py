@@ -11,7 +11,8 @@ import json
 import logging
 import threading
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -25,7 +26,9 @@ from django.utils import timezone
 from compaction.redaction.redact import redact
 from sessions import metrics
 from sessions.actions.masking.incoming import incoming
+from sessions.actions.record.erased import refuse_named
 from sessions.models import AcceptedRequests, RefusedRequest, Session, Team
+from sessions.models.erasure.kept import SessionErased, while_kept
 from sessions.models.masking.masking import rules_of
 
 log = logging.getLogger(__name__)
@@ -169,14 +172,26 @@ def flush() -> None:
     if accepted:
         with transaction.atomic():
             _write_accepted(accepted)
-    teams = Team.objects.filter(pk__in={which.team for which in refused})
-    there = set(teams.values_list("pk", flat=True)) if refused else set()
+    there = Team.objects.in_bulk({which.team for which in refused}) if refused else {}
     for which, one in refused.items():
         if which.team in there:  # not deleted since
-            with transaction.atomic():
+            with suppress(SessionErased), _kept(there[which.team], which.session):
                 _write_refused(which, one)
     for team in there:
         _shorten(team)
+
+
+@contextmanager
+def _kept(team: Team, name: str) -> Iterator[None]:
+    """A transaction that stores what was sent for a session. Raises SessionErased."""
+    session = Session.objects.named_in(team, name)
+    if session is not None:
+        with while_kept(session.pk):
+            yield
+        return
+    refuse_named([team], name)
+    with transaction.atomic():
+        yield
 
 
 def _write_accepted(accepted: dict[ArrivalKey, ArrivalCounts]) -> None:

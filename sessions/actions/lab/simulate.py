@@ -6,7 +6,6 @@ from copy import copy
 from typing import Any
 
 import msgspec
-from django.db import transaction
 
 from compaction.policies.policy import Policy, from_dict
 from compaction.simulation import simulate as simulation
@@ -19,6 +18,7 @@ from sessions.actions.policies.policies import UnknownPolicy, named_version
 from sessions.actions.record.figures import figures
 from sessions.live import hint
 from sessions.models import PolicyVersion, Revision, Run, Session
+from sessions.models.erasure.kept import while_kept
 from sessions.models.record import delta, manifest
 from sessions.models.record.values import summary_positions
 
@@ -41,7 +41,8 @@ def simulate_session(session: Session, ref: str) -> Run:
     computed = figures(counted, run, recording.value.calls, uses, recited)
     run.columns = manifest.pack(msgspec.json.encode(computed))
     delta.keep_entries(counted, run)
-    run.save(update_fields=["figures", "columns", "entries_packed", "entries_key"])
+    with while_kept(session.pk):
+        run.save(update_fields=["figures", "columns", "entries_packed", "entries_key"])
     _note_paybacks(run, simulated.cache)
     session.refresh_from_db(fields=["version"])
     hint(f"session:{session.pk}", session.version)
@@ -56,7 +57,7 @@ def _store_run(
     `unscaled` has the o200k tokens of every replacement's text. Originals that the policy never
     changed get no row: they are in context from their birth.
     """
-    with transaction.atomic():
+    with while_kept(session.pk):
         Run.objects.filter(
             session=session, policy_version=version, origin=Run.Origin.SIMULATED
         ).delete()

@@ -139,7 +139,10 @@ def _policies(simulation: Simulation) -> dict[int, Policy]:
 
 def _write(session: Session, results: Sequence[SimulationResult]) -> None:
     with transaction.atomic():
-        locked = Session.objects.select_for_update(of=("self",)).get(pk=session.pk)
+        rows = Session.objects.select_for_update(of=("self",))
+        locked = rows.filter(pk=session.pk).first()
+        if locked is None:  # erased meanwhile
+            return
         if locked.erasing is not None or locked.content_erased is not None:  # meanwhile
             for result in results:
                 result.worst = []

@@ -24,8 +24,9 @@ KINDS = {
 }
 """Operations that send something, by method and name, and what they are called."""
 
-NOT_KEPT = (401, 402, 403, 404, 429, 503, 507)
-"""Refusals that the body did not cause, or that the client repeats itself."""
+NOT_KEPT = (401, 402, 403, 404, 410, 429, 503, 507)
+"""Refusals that the body did not cause, or that the client repeats itself; and what is sent of an
+erased session."""
 
 SENT_WHOLE = ("/after", "/recorded_revision")
 """Fields of the rest of a history; where it is refused, the client sends the whole history."""

@@ -165,25 +165,23 @@ def remove(request: HttpRequest, masking_rule_id: UUID) -> HttpResponse:
     return _back(row.team)
 
 
-@require_POST
-def incoming(request: HttpRequest) -> HttpResponse:
-    """Mask what comes in, or no longer."""
-    team = team_to(request, "erase")
-    wanted = request.POST.get("incoming") == "on"
-    rules.mask_incoming(team, wanted, actor_of(request))
-    said = "masked before it is stored" if wanted else "stored as sent"
-    messages.success(request, f"From now on, what comes in is {said}.")
-    return _back(team)
+SWITCHES = {
+    "incoming": (rules.mask_incoming, "stored masked", "stored as sent"),
+    "shown": (rules.show_masked, "shown masked", "shown as stored"),
+}
+"""What is switched on the page: the action, and what content then is, on and off."""
 
 
 @require_POST
-def show(request: HttpRequest) -> HttpResponse:
-    """Show content masked, or as it is stored."""
+def switch(request: HttpRequest) -> HttpResponse:
+    """Mask what comes in, or what is shown; or no longer."""
     team = team_to(request, "erase")
-    wanted = request.POST.get("masked") == "on"
-    rules.show_masked(team, wanted, actor_of(request))
-    said = "masked" if wanted else "as stored"
-    messages.success(request, f"Content is shown {said} from now on.")
+    if (what := request.POST.get("what", "")) not in SWITCHES:
+        raise Http404("no such switch")
+    act, on, off = SWITCHES[what]
+    wanted = request.POST.get("on") == "yes"
+    act(team, wanted, actor_of(request))
+    messages.success(request, f"Content is {on if wanted else off} from now on.")
     return _back(team)
 
 
@@ -217,15 +215,9 @@ PAGES = (
         needs={"POST": "erase"},
     ),
     Page(
-        route="settings/masking/incoming/",
-        view=incoming,
-        name="masking_incoming",
-        needs={"POST": "erase"},
-    ),
-    Page(
-        route="settings/masking/show/",
-        view=show,
-        name="masking_show",
+        route="settings/masking/switch/",
+        view=switch,
+        name="masking_switch",
         needs={"POST": "erase"},
     ),
     Page(

@@ -11,9 +11,13 @@ from compaction.proposals.plan import Span
 from sessions.actions.accounts.audit import COMMAND, person
 from sessions.actions.assessments import assess, assessments
 from sessions.actions.erasure.requests import ErasureRule, begin
+from sessions.actions.ingestion import arrivals
 from sessions.actions.jobs import attempts, jobs
+from sessions.actions.lab import simulate, simulations
+from sessions.actions.lab.simulate import simulate_session
 from sessions.actions.live import advance, artefacts
 from sessions.actions.memory import boards, gathering, shares
+from sessions.actions.policies.policies import active_version
 from sessions.actions.record import measure, measured
 from sessions.actions.replay import step_notes
 from sessions.actions.reviews import fact_ledgers, reviews
@@ -25,6 +29,7 @@ from sessions.models import (
     FactLedger,
     Job,
     Note,
+    RefusedRequest,
     Review,
     Run,
     Session,
@@ -80,6 +85,12 @@ CASES: dict[str, tuple[Any, str, Callable[[Session], Any]]] = {
     "board": (gathering._FoundNotes, "read", gathering.gather),
     "share": (shares, "_files", lambda one: shares.share(one, "late", Share.Cause.TASK_DONE)),
     "note": (boards, "redact", lambda one: boards.put_note(one, "knowledge", f"a {MARK}")),
+    "simulated run": (simulate, "figures_of", lambda one: simulate_session(one, "offload-first")),
+    "entries of a simulated run": (
+        simulate.delta,
+        "keep_entries",
+        lambda one: simulate_session(one, "offload-first"),
+    ),
     "assessment": (assessments, "outcomes", assessments.keep_assessment),
 }
 
@@ -197,3 +208,52 @@ def test_the_job_ends_as_cancelled(program: Program, monkeypatch: pytest.MonkeyP
     assert attempts.attempt(claimed.pk, claimed.token)
     claimed.refresh_from_db()
     assert (claimed.state, claimed.problem) == (Job.State.CANCELLED, None)
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_what_was_refused_before_is_not_stored_after(program: Program, *, whole: bool):
+    """A refused request waits for some seconds in the memory of its server."""
+    session = talk(program, "old", calls="call")
+    said = {"messages": [{"role": "robot", "content": f"Feed the {MARK}."}]}
+    assert program.ask("POST", "/sessions/old/messages", said).status_code == 422
+    if whole:
+        begin(session.team, ErasureRule(Erasure.Kind.SESSION), [session.pk], COMMAND)
+        do_jobs()
+    else:
+        erase(session)
+    arrivals.flush()
+    assert not RefusedRequest.objects.exists()
+
+
+def test_what_is_sent_of_an_erased_session_is_not_kept(program: Program):
+    session = talk(program, "old", calls="call")
+    begin(session.team, ErasureRule(Erasure.Kind.SESSION), [session.pk], COMMAND)
+    do_jobs()
+    said = {"messages": [{"role": "user", "content": f"Feed the {MARK}."}]}
+    assert program.ask("POST", "/sessions/old/messages", said).status_code == 410
+    arrivals.flush()
+    assert not RefusedRequest.objects.exists()
+
+
+def test_a_simulation_of_several_goes_on(program: Program, monkeypatch: pytest.MonkeyPatch):
+    session = talk(program, "old", calls="call")
+    talk(program, "other", marked="heron")
+    draft = active_version(program.team)
+    made = simulations.ask(program.team, {"by": "query"}, draft, [], "", COMMAND)
+    real = simulations.recorded_figures
+
+    def figures(recording: Any) -> Any:
+        if Session.objects.filter(pk=session.pk, erasing=None).exists():
+            begin(session.team, ErasureRule(Erasure.Kind.SESSION), [session.pk], COMMAND)
+            do_jobs()
+        return real(recording)
+
+    monkeypatch.setattr(simulations, "recorded_figures", figures)
+    assert made.job is not None
+    claimed = jobs.claim(made.job.pk)
+    assert claimed is not None and claimed.token is not None
+    attempts.attempt(claimed.pk, claimed.token)
+    claimed.refresh_from_db()
+    assert (claimed.state, claimed.attempts) == (Job.State.PARTIAL, 1)
+    assert [one.session.external_id for one in made.results.filter(version=None)] == ["other"]
+    assert MARK.encode() not in stored_bytes()

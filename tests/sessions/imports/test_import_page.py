@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from io import StringIO
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from sessions.actions.imports import uploads
 from sessions.actions.jobs import jobs
 from sessions.actions.jobs.attempts import attempt
 from sessions.models import Import, ImportFile, Job, Session, SkippedRecord
+from sessions.models.record import objects
 from tests.sessions.pages import Page, other_team, page_of, signed_in
 
 pytestmark = pytest.mark.django_db
@@ -50,6 +52,27 @@ def work() -> Job:
     attempt(job.pk, job.token)
     job.refresh_from_db()
     return job
+
+
+def test_a_large_file_has_no_name_while_it_is_received(
+    client: Client, folder: Path, settings, monkeypatch: pytest.MonkeyPatch
+):
+    """A server that is killed then leaves nothing of it."""
+    settings.FILE_UPLOAD_MAX_MEMORY_SIZE = 1
+    received = folder.parent / "received"
+    received.mkdir()
+    settings.FILE_UPLOAD_TEMP_DIR = str(received)
+    seen: list[list[Path]] = []
+    real = objects.put_chunks
+
+    def put(name: str, chunks: Iterable[bytes]) -> int:
+        seen.append(list(received.iterdir()))
+        return real(name, chunks)
+
+    monkeypatch.setattr(objects, "put_chunks", put)
+    upload(client, ("a.jsonl", SAMPLE))
+    assert seen == [[]]
+    assert next(folder.iterdir()).read_bytes() == SAMPLE
 
 
 def test_an_upload_is_kept_asks_for_a_job_and_shows_it(client: Client, folder: Path):

@@ -162,9 +162,9 @@ def test_the_page_tests_saves_changes_and_removes_a_rule(program: Program):
     assert browser.post("/settings/masking/rules/", changed).status_code == 302
     row = MaskingRule.objects.get(removed=None)
     assert row.replacement == "[O]"
-    browser.post("/settings/masking/incoming/", {"incoming": "on"})
+    browser.post("/settings/masking/switch/", {"what": "incoming", "on": "yes"})
     assert rules.masks_incoming(program.team)
-    browser.post("/settings/masking/incoming/", {"incoming": "off"})
+    browser.post("/settings/masking/switch/", {"what": "incoming", "on": "no"})
     assert not rules.masks_incoming(program.team)
     browser.post(f"/settings/masking/rules/{row.pk}/remove/")
     assert not MaskingRule.objects.filter(removed=None).exists()

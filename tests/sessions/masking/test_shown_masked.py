@@ -278,7 +278,8 @@ def test_owners_choose_what_is_shown(program: Program):
     owner = browser_of(program.team, "owner")
     said = "A key that may write reads what is stored."
     assert said not in page_of(owner, "/settings/keys/").text
-    assert owner.post("/settings/masking/show/", {"masked": "on"}).status_code == 302
+    on = {"what": "shown", "on": "yes"}
+    assert owner.post("/settings/masking/switch/", on).status_code == 302
     assert said in page_of(owner, "/settings/keys/").text
     key = Program(program.team, ("read", "erase"))
     assert key.get("/masking")["show_masked"]
@@ -287,7 +288,7 @@ def test_owners_choose_what_is_shown(program: Program):
     noted = AuditEntry.objects.filter(action="masking.shown").order_by("number")
     assert [one.detail for one in noted] == [{"on": True}, {"on": False}]
     editor = browser_of(program.team, "editor")
-    assert editor.post("/settings/masking/show/", {"masked": "on"}).status_code == 403
+    assert editor.post("/settings/masking/switch/", on).status_code == 403
 
 
 def test_a_session_says_what_was_masked_before_it_was_stored(program: Program):
