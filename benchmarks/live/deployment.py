@@ -113,7 +113,7 @@ class Played(threading.Thread):
                 self.errors[type(error).__name__] += 1
                 raise
             if answer.status_code >= 400:
-                self.errors[str(answer.status_code)] += 1
+                self.errors[f"{answer.status_code} {_said(answer)}".strip()] += 1
             return answer
 
         return asked
@@ -146,6 +146,14 @@ class Played(threading.Thread):
         first = min(acknowledged, default=1)  # tools and system come before
         extra = sum(seq >= first and seq not in acknowledged for seq in stored)
         return len(acknowledged), wrong + extra + abs(seen - len(stored))
+
+
+def _said(answer: Any) -> str:
+    """What a problem says; nothing where the proxy answered."""
+    try:
+        return str(answer.json()["detail"])
+    except (ValueError, KeyError):
+        return ""
 
 
 def main() -> None:
