@@ -1,6 +1,6 @@
 """Uploads that no job reads any more, because their import failed or was cancelled.
 
-Nobody knows whose data is in them, so an erasure takes all of its team.
+It is unknown whose data is in them, so an erasure takes all of its team.
 """
 
 from __future__ import annotations
