@@ -7,6 +7,7 @@ from typing import Any
 from tests.browser.agents import Agent
 from tests.browser.replays import line, open_replay
 from tests.browser.test_accessibility import axe, faults
+from tests.browser.test_by_keyboard import tab_to
 from tests.conftest import Server
 
 __all__ = ["axe"]
@@ -31,7 +32,8 @@ def test_a_message_is_revealed_until_the_page_is_loaded_again(
     content.filter(has_text="[API_KEY_").wait_for()
     assert KEY not in page.content()
     assert faults(page, axe, "masked") == []
-    page.get_by_role("button", name="Reveal").click()
+    tab_to(page, "^Reveal$")
+    page.keyboard.press("Enter")
     content.filter(has_text=KEY).wait_for()
     assert faults(page, axe, "revealed") == []
     assert page.get_by_role("button", name="Reveal").count() == 0

@@ -15,6 +15,7 @@ import pytest
 from tests.browser.agents import Agent, answered
 from tests.browser.logs import claude_code
 from tests.browser.test_accessibility import axe, faults
+from tests.browser.test_by_keyboard import tab_to
 from tests.browser.test_lab import draft_cost, press, simulated
 from tests.conftest import Server, wait_until
 
@@ -179,9 +180,11 @@ def test_a_draft_goes_out_is_paused_and_taken_back(
     assert owner.get_by_role("link", name="The simulation that speaks for it").get_attribute(
         "href"
     ) == link.removeprefix(served.address)
-    owner.get_by_role("button", name="Accept").click()
+    tab_to(owner, "^Accept$")
+    owner.keyboard.press("Enter")
     owner.get_by_text("10 % of new sessions").first.wait_for()
-    owner.get_by_role("button", name="Widen to 50 %").click()
+    tab_to(owner, "^Widen to 50 %$")
+    owner.keyboard.press("Enter")
     owner.get_by_role("button", name="Complete: 100 %").wait_for()
     wrong += faults(owner, axe, "rollout")
 
@@ -193,7 +196,8 @@ def test_a_draft_goes_out_is_paused_and_taken_back(
     wrong += faults(owner, axe, "paused rollout")
     assert set(agents(served.address, token, 100, 1)) == {"balanced@1"}
 
-    owner.get_by_role("button", name="Roll back").click()
+    tab_to(owner, "^Roll back$")
+    owner.keyboard.press("Enter")
     owner.get_by_text("rolled back").first.wait_for()
     owner.goto("/settings/audit/")
     log = owner.locator("main").inner_text()
