@@ -8,14 +8,11 @@ from typing import Any, Literal, NamedTuple
 
 from sessions.actions.web.verdicts import EventVerdict, Tone, counted
 from sessions.figures import change, finely, money, tokens
-from sessions.models.dashboard.savings import FEWER
+from sessions.models.dashboard.savings import FEWER, SMALLEST
 from sessions.models.lab.charged_sums import charged_cost
 
 Sums = Mapping[str, Any]
 """Figures of a version over the finished sessions (`sessions.models.lab.simulated_sums.sums`)."""
-
-SMALLEST = 0.0005
-"""Smallest difference that counts, as a share: a twentieth of a percent or of a point."""
 
 Side = Literal["better", "same", "worse", "unknown"]
 

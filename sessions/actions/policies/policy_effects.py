@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from django.db.models import Exists, OuterRef
+
 from sessions.figures import day
-from sessions.models import Run, SimulationResult, Team
+from sessions.models import Run, Simulation, SimulationResult, Team
 from sessions.models.lab.charged_sums import charged_cost
 from sessions.models.record.demo_data import counts
 
 SIMULATED = 500
-"""Most simulations of single sessions to add up, newest first, and as many results of the lab."""
+"""Most replays of single sessions to add up, and versions of simulations to look at, newest
+first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +28,7 @@ class Effect:
     `change` and `tokens` are relative changes of the cost including reading back (None without
     prices) and of the tokens sent, `in_context` the share of needs in context (None without). The
     change is against what was recorded, or against another version. `simulation` is the newest in
-    the lab, if any; `when` says when these sessions were simulated, and if not all at once.
+    the lab, if any; `when` says when these sessions were simulated.
     """
 
     sessions: int
@@ -78,56 +81,87 @@ class _Simulated:
     simulation: UUID | None = None
 
 
+_Sessions = dict[UUID, _Simulated]
+_Found = dict[tuple[UUID | None, int | None], _Sessions]
+"""Sessions by the simulation (None for replays) and the version (None as recorded)."""
+
+
 def effects_of(
     team: Team, active: int | None = None, pair: tuple[int, int] | None = None
 ) -> Effects:
-    """The effect of each policy version: of the newest simulation of each session. `active` is the
-    key of the version to set the others against, and `pair` those of two to compare."""
-    found = sorted((*_of_runs(team), *_of_lab(team)), key=lambda one: one.at, reverse=True)
-    newest: dict[int | None, dict[UUID, _Simulated]] = {}
-    for one in found:
-        if "needs" in one.figures:
-            newest.setdefault(one.version, {}).setdefault(one.session, one)
-    recorded = newest.pop(None, {})
-    base = newest.get(active) or {}
-    versions = {version: by for version, by in newest.items() if version is not None}
-    mine, its = (newest.get(version, {}) for version in pair or (None, None))
-    both = [(mine[one], its[one]) for one in mine if one in its]
+    """The effect of each policy version in the newest simulation that has it, so that its figures
+    are those of that simulation's page; without one, in the replays of single sessions. `active` is
+    the key of the version to set the others against, and `pair` those of two to compare."""
+    simulations = _newest(team)
+    found = _of_runs(team) | _of_lab(team, simulations)
+    latest = next(iter(simulations.values()), None)
+
+    def of(version: int, beside: int) -> _Sessions:
+        """A version's sessions in the simulation that another has its figures from."""
+        return found.get((simulations.get(beside), version), {})
+
+    def against(version: int, other: int) -> Effect | None:
+        mine, its = of(version, version), of(other, version)
+        both = [(mine[one], its[one]) for one in mine if one in its]
+        return _against(both) if both else None
+
+    versions = {version for place, version in found if version is not None}
+    shown = {one: rows for one in versions if (rows := of(one, one))}
+    beside = {one: against(one, active) for one in shown if active not in (None, one)}
     return Effects(
-        _recorded(list(recorded.values())),
-        {version: _effect(by.values()) for version, by in versions.items()},
-        {
-            version: _against([(by[one], base[one]) for one in by if one in base])
-            for version, by in versions.items()
-            if version != active and by.keys() & base.keys()
-        },
-        _against(both) if both else None,
+        _recorded(list(found.get((latest, None), {}).values())),
+        {version: _effect(rows.values()) for version, rows in shown.items()},
+        {version: effect for version, effect in beside.items() if effect is not None},
+        against(*pair) if pair else None,
     )
 
 
-def _of_runs(team: Team) -> Iterator[_Simulated]:
-    """Simulations that replay shows."""
+def _newest(team: Team) -> dict[int, UUID]:
+    """The newest simulation of each version, the newest first, of those that have ended with a
+    result of a session that counts."""
+    results = SimulationResult.objects.filter(
+        counts(team.pk, "session__"), simulation=OuterRef("pk"), problem="", version__isnull=False
+    )
+    rows = Simulation.objects.for_team(team).ended().filter(Exists(results))
+    newest: dict[int, UUID] = {}
+    named = rows.order_by("-created", "versions").values_list("versions", "pk")
+    for version, simulation in named[:SIMULATED]:
+        newest.setdefault(version, simulation)
+    return newest
+
+
+def _of_runs(team: Team) -> _Found:
+    """Simulations that replay shows, the newest of each session."""
     rows = Run.objects.filter(policy_version__policy__team=team, origin=Run.Origin.SIMULATED)
     named = ("created", "policy_version", "session", "figures")
     kept = rows.filter(counts(team.pk, "session__")).order_by("-created").values_list(*named)
+    found: _Found = {}
     for at, version, session, figures in kept[:SIMULATED]:
-        yield _Simulated(at, version, session, figures, figures.get("cost_recorded_microusd"))
+        one = _Simulated(at, version, session, figures, figures.get("cost_recorded_microusd"))
+        if "needs" in figures:
+            found.setdefault((None, version), {}).setdefault(session, one)
+    return found
 
 
-def _of_lab(team: Team) -> Iterator[_Simulated]:
-    """Results of the lab, beside those of the same sessions as recorded."""
-    rows = SimulationResult.objects.filter(counts(team.pk, "session__"), simulation__team=team)
+def _of_lab(team: Team, simulations: Mapping[int, UUID]) -> _Found:
+    """Results of these simulations, beside those of the same sessions as recorded."""
+    rows = SimulationResult.objects.filter(
+        counts(team.pk, "session__"), simulation__in=set(simulations.values()), problem=""
+    )
     named = ("simulation__created", "simulation", "session", "version", "figures")
-    newest = rows.order_by("-simulation__created", "pk").values_list(*named)[: 2 * SIMULATED]
-    found = list(newest)
+    results = list(rows.values_list(*named))
     recorded = {
         (simulation, session): figures.get("cost_microusd")
-        for _, simulation, session, version, figures in found
+        for _, simulation, session, version, figures in results
         if version is None
     }
-    for at, simulation, session, version, figures in found:
+    found: _Found = {}
+    for at, simulation, session, version, figures in results:
         cost = recorded.get((simulation, session))
-        yield _Simulated(at, version, session, figures, cost, simulation)
+        one = _Simulated(at, version, session, figures, cost, simulation)
+        if "needs" in figures:
+            found.setdefault((simulation, version), {})[session] = one
+    return found
 
 
 def _effect(found: Iterable[_Simulated]) -> Effect:
@@ -197,14 +231,10 @@ def _recorded(rows: Sequence[_Simulated]) -> RecordedFigures | None:
 
 
 def _when(rows: Sequence[_Simulated]) -> str:
-    """When these were simulated: "Nov 2", or "Oct 30 – Nov 2, in 3 simulations and replays"."""
+    """When these were simulated: "Nov 2", or "Oct 30 – Nov 2, in replays"."""
     first, last = (day(end(one.at for one in rows)) for end in (min, max))
-    named = {one.simulation for one in rows}
-    many = len(named - {None})
-    places = [f"{many:,} simulation{'' if many == 1 else 's'}"] if many else []
-    places += ["replays"] if None in named else []
     said = first if first == last else f"{first} – {last}"
-    return said if len(named) == 1 and many else f"{said}, in {' and '.join(places)}"
+    return said if rows[0].simulation else f"{said}, in replays"
 
 
 def _needs(one: _Simulated) -> dict[str, Any]:

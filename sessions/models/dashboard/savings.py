@@ -16,11 +16,14 @@ from sessions.models.policies.policies import PolicyVersion
 from sessions.models.record.sessions import Session
 
 RECENT = 12
-"""Simulations looked at, newest first."""
+"""Ended simulations looked at, newest first."""
 
 FEWER = 0.05
 """Share of the needs that an advised version may have less in context than the recording (our
 choice)."""
+
+SMALLEST = 0.0005
+"""Smallest difference that counts, as a share: a twentieth of a percent or of a point."""
 
 _FIGURES = ("cost_microusd", "needs", "in_context", "read_backs_microusd")
 
@@ -50,14 +53,33 @@ class SimulatedSaving:
         """What it saves, reading back included; negative if it costs more."""
         return int(self.recorded["cost_microusd"] - (charged_cost(self.simulated) or 0))
 
+    @property
+    def saves(self) -> bool:
+        """Whether it costs less than the recording."""
+        return self.microusd > 0 and not self._counts_as_same
+
+    @property
+    def differs(self) -> bool:
+        """Whether it changes what is paid or what is in context."""
+        mine, its = self.simulated["in_context"], self.recorded["in_context"]
+        recall = mine is not None and its is not None and abs(mine - its) >= SMALLEST
+        return recall or not self._counts_as_same
+
+    @property
+    def _counts_as_same(self) -> bool:
+        return abs(self.microusd) < SMALLEST * self.recorded["cost_microusd"] or not self.microusd
+
 
 def simulated_saving(team: Team, of: QuerySet[Session]) -> SimulatedSaving | None:
     """The best version of the newest simulation of any of these sessions, over those that it
-    covers: the cheapest with reading again what it lacks, of those that keep what is needed, else
-    the one that keeps most of it. None without one."""
-    recent = Simulation.objects.for_team(team).order_by("-created").values_list("pk", flat=True)
+    covers, by cost with reading again what it lacks: the one that saves most of those that keep
+    what is needed, else the one that keeps most of those that save, else one that costs more or
+    changes nothing. None without one."""
+    recent = Simulation.objects.for_team(team).ended().order_by("-created")
     results = SimulationResult.objects.filter(
-        simulation__in=list(recent[:RECENT]), session__in=of.values("pk"), problem=""
+        simulation__in=list(recent.values_list("pk", flat=True)[:RECENT]),
+        session__in=of.values("pk"),
+        problem="",
     )
     newest = results.order_by("-simulation__created").values_list("simulation", flat=True).first()
     if newest is None:
@@ -95,5 +117,7 @@ def _priced(one: SimulatedSaving) -> bool:
     return bool(mine and mine == its)
 
 
-def _rank(one: SimulatedSaving) -> tuple[bool, float]:
-    return one.keeps, one.microusd if one.keeps else one.simulated["in_context"]
+def _rank(one: SimulatedSaving) -> tuple[bool, bool, bool, bool, float]:
+    forgets = one.saves and not one.keeps
+    value = one.simulated["in_context"] if forgets else one.microusd
+    return one.saves and one.keeps, one.saves, one.differs, one.keeps, value

@@ -7,6 +7,7 @@ import uuid
 from django.conf import settings
 from django.db import models
 
+from sessions.models.jobs.jobs import Job
 from sessions.models.record.sessions import Session
 from sessions.models.web.shown import ShownJSON
 
@@ -23,6 +24,10 @@ class SimulationQuerySet(models.QuerySet["Simulation"]):
     def for_team(self, team: models.Model) -> SimulationQuerySet:
         """The team's simulations; requests must reach simulations through this."""
         return self.filter(team=team)
+
+    def ended(self) -> SimulationQuerySet:
+        """Those to which no result is added any more."""
+        return self.exclude(job__state__in=(Job.State.QUEUED, Job.State.RUNNING))
 
 
 class Simulation(models.Model):

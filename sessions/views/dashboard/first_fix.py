@@ -59,15 +59,23 @@ def first_line(found: Sequence[Fix], whole: Sums, weeks: float) -> str:
     known = first.basis
     if first.sessions and first.basis in KNOWN_BY:
         known = f"{KNOWN_BY[first.basis]} {_count(first.sessions)}"
-    if first.forgets:
-        known += f", and keeps {first.forgets * 100:.1f} points less of what is needed later"
-    title = first.title[:1].lower() + first.title[1:]
     more = _more(first.microusd, found[1:])
+    known += _loses(first, said=bool(more))
+    title = first.title[:1].lower() + first.title[1:]
     reason = ", because it loses nothing" if more else ""
     return (
         f"First{reason}: {title}. Saves {bound}{money(first.microusd)} of the {spent}{each}, "
         f"{known}. {more}{_button(first)}"
     ).strip()
+
+
+def _loses(first: Fix, *, said: bool) -> str:
+    """What is lost by a fix, after how its amount is known; `said`: that it loses nothing."""
+    if first.forgets is None:
+        return "; whether it keeps what is needed later is unknown"
+    if first.forgets:
+        return f", and keeps {first.forgets * 100:.1f} points less of what is needed later"
+    return "" if said else ", and loses nothing"
 
 
 def _more(microusd: int, others: Sequence[Fix]) -> str:

@@ -56,6 +56,12 @@ EDITS_ALSO_SAVE = "edits also make prompts smaller; simulate in the lab"
 AGAINST_RECORDED = "It can exceed the avoidable spend: smaller prompts save on every call."
 """Why a saving may be larger than the avoidable spend."""
 
+LEAST_LOST = (
+    "No simulated policy saves and keeps what is needed as often; of those that save, this one "
+    "loses least: "
+)
+"""Comes before a policy that saves and keeps less."""
+
 NO_COST = " (no extra cost found)"
 """Follows lost facts that were used again, if no call with a price was made to obtain them."""
 
@@ -201,28 +207,27 @@ def _of_policies(
         return
     asked = urlencode({"of": saving.version})
     url = f"{reverse('simulation', args=[saving.simulation])}?{asked}"
-    found = _simulated(saving)
-    if saving.keeps and (saving.microusd > 0 or lost):
-        more = "" if saving.microusd > 0 else " It costs more."
-        said = f"{found}.{more} {lost}".strip()
-        said += f" {AGAINST_RECORDED}" if saving.microusd > 0 else ""
-        yield Fix(
-            "loss",
-            title,
-            said,
-            saving.microusd,
-            "simulated",
-            OPEN,
-            url,
-            proof_url=proof,
-            sessions=saving.sessions,
-            spent=(int(saving.recorded["cost_microusd"]), int(saving.recorded["priced"])),
-            forgets=_forgets(saving),
-        )
-    elif lost:
-        why = "keeps what is needed in context as often"
-        said = f"{lost} No simulated policy keeps what is needed as often; most does {found}."
-        yield Fix("loss", title, said, None, why, OPEN, url, proof_url=proof, unknown="none")
+    if not saving.saves and not lost:
+        return
+    if not saving.saves and not (saving.keeps and saving.differs):
+        why = "no simulated policy saves"
+        yield Fix("loss", title, lost, None, why, OPEN, url, proof_url=proof, unknown="none")
+        return
+    said = f"{'' if saving.keeps else LEAST_LOST}{_simulated(saving)}. {lost}".strip()
+    said += f" {AGAINST_RECORDED}" if saving.saves else ""
+    yield Fix(
+        "loss",
+        title,
+        said,
+        saving.microusd,
+        "simulated",
+        OPEN,
+        url,
+        proof_url=proof,
+        sessions=saving.sessions,
+        spent=(int(saving.recorded["cost_microusd"]), int(saving.recorded["priced"])),
+        forgets=_forgets(saving),
+    )
 
 
 def _simulated(saving: SimulatedSaving) -> str:
@@ -231,7 +236,7 @@ def _simulated(saving: SimulatedSaving) -> str:
     mine, its = saving.simulated, saving.recorded
     over = sessions_of(saving.sessions, mine["priced"])
     if saving.sessions < saving.asked:
-        over += f" in this range (the simulation has {saving.asked:,})"
+        over += f" of this range without a policy (the simulation has {saving.asked:,})"
     said = f"{saving.version} simulated on {day(saving.at)} over {over}: "
     said += difference(mine, its).text
     if mine["in_context"] is None or its["in_context"] is None:
@@ -242,9 +247,11 @@ def _simulated(saving: SimulatedSaving) -> str:
     )
 
 
-def _forgets(saving: SimulatedSaving) -> float:
+def _forgets(saving: SimulatedSaving) -> float | None:
     found = difference(saving.simulated, saving.recorded)
-    return -found.recall if found.recall is not None and found.sides[1] == "worse" else 0.0
+    if found.recall is None:
+        return None
+    return -found.recall if found.sides[1] == "worse" else 0.0
 
 
 def _of_losses(made: Dashboard, places: FixPlaces) -> Iterator[Fix]:

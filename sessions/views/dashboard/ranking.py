@@ -36,9 +36,16 @@ class Fix:
     spent: tuple[int, int] | None = None
     """Micro-dollars that the amount is a part of, and how many sessions cost them; None if those
     are all of the range."""
-    forgets: float = 0.0
+    forgets: float | None = 0.0
     """Share of what is needed later that it keeps less of in context; 0 if the lab calls that the
-    same, or if it is unknown."""
+    same, None if it is unknown."""
+
+    @property
+    def loses(self) -> str:
+        """What is lost by it, in words."""
+        if self.forgets is None:
+            return "recall unknown"
+        return f"−{self.forgets * 100:.1f} points recall" if self.forgets else "loses nothing"
 
 
 def ranked(rows: Iterable[Fix]) -> list[Fix]:
@@ -55,7 +62,7 @@ def ranked(rows: Iterable[Fix]) -> list[Fix]:
     known = sorted(
         (one for one in rows if one.microusd is not None), key=lambda one: -(one.microusd or 0)
     )
-    keeps = (one for one in known if not one.forgets and (one.microusd or 0) > 0)
+    keeps = (one for one in known if one.forgets == 0 and (one.microusd or 0) > 0)
     if (first := next(keeps, None)) is not None:
         known.remove(first)
         known.insert(0, first)

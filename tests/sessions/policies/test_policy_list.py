@@ -99,6 +99,7 @@ def lab(simulated: Session) -> Simulation:
             | {"cost_microusd": cost, "in_context": kept, "tokens_sent": sent},
         )
     made.versions.set([version, active])
+    Job.objects.update(state=Job.State.DONE)
     return made
 
 
@@ -124,18 +125,42 @@ def test_the_lab_counts_and_the_newest_simulation_of_a_session_only(lab: Simulat
     assert (pair.change, pair.in_context) == (pytest.approx(-1 / 3), 0.25)
 
 
-def test_a_figure_of_several_simulations_says_so() -> None:
+def test_a_policy_has_the_figures_of_its_newest_simulation_that_has_ended(lab: Simulation) -> None:
+    """Those of the simulation's page and of the dashboard, whatever was simulated before."""
+    team = local_team()
+    version, active = named_version(team, "sliding-window"), named_version(team, "balanced")
+    other = append(team, session(user("Look.")), count, source="test").session
+    newer = Simulation.objects.create(
+        team=team, draft=version, active=active, job=enqueue(team, "demo", {"at": 2})
+    )
+    newer.versions.add(version)
+    for of, cost in ((None, 1_000), (version, 900)):
+        SimulationResult.objects.create(
+            simulation=newer, session=other, version=of, state="s",
+            figures={"needs": 1, "cost_microusd": cost, "read_backs_microusd": 0},
+        )  # fmt: skip
+    found = effects_of(team, active.pk)
+    assert found.of[version.pk].simulation == lab.pk, "the newer one still runs"
+    Job.objects.update(state=Job.State.DONE)
+    found = effects_of(team, active.pk)
+    effect = found.of[version.pk]
+    assert (effect.sessions, effect.simulation) == (1, newer.pk)
+    assert effect.change == pytest.approx(-0.1)
+    assert found.recorded is not None and found.recorded.cost_microusd == 1_000
+    assert found.of[active.pk].simulation == lab.pk, "its newest is the older one"
+    assert version.pk not in found.against_active, "not compared over different sessions"
+
+
+def test_replays_of_single_sessions_say_so() -> None:
     figures = {"needs": 1, "in_context": 1.0}
     at = datetime(2025, 11, 2, tzinfo=UTC)
     rows = [
         _Simulated(at + timedelta(days=late), 1, UUID(int=late), figures, 100, UUID(int=run))
-        for late, run in ((0, 1), (1, 1), (3, 2))
+        for late, run in ((0, 1), (1, 1))
     ]
-    assert _effect(rows[:2]).when == "Nov 2, 2025 – Nov 3, 2025"
-    assert _effect(rows).when == "Nov 2, 2025 – Nov 5, 2025, in 2 simulations"
-    replayed = replace(rows[0], simulation=None)
-    assert _effect([replayed]).when == "Nov 2, 2025, in replays"
-    assert _effect([rows[1], replayed]).when.endswith("Nov 3, 2025, in 1 simulation and replays")
+    assert _effect(rows[:1]).when == "Nov 2, 2025"
+    replayed = [replace(one, simulation=None) for one in rows]
+    assert _effect(replayed).when == "Nov 2, 2025 – Nov 3, 2025, in replays"
 
 
 def test_pages_and_api_show_the_effect_of_a_policy(lab: Simulation) -> None:
@@ -203,6 +228,7 @@ def test_policies_are_simulated_at_a_click_until_all_are_known() -> None:
 def test_a_sentence_answers_which_preset_to_use(
     lab: Simulation, changed: float, kept: float, said: str
 ) -> None:
+    Job.objects.update(state=Job.State.QUEUED)
     unknown = page_of(signed_in(), "/policies/").text
     assert "Unknown whether balanced or balanced-lean fits your sessions" in unknown
     lean = named_version(local_team(), "balanced-lean")
