@@ -46,6 +46,11 @@ class CauseSums:
         return self.kind, self.avoidable
 
     @property
+    def asked(self) -> dict[str, str]:
+        """The query that lists these breaks on the cache page."""
+        return asked_of(*self.key)
+
+    @property
     def known(self) -> bool:
         """Whether logs show the cause."""
         return self.kind != "unexplained"
@@ -59,6 +64,13 @@ class CauseSums:
 def name_of(kind: str) -> str:
     """A cause in words; empty for none."""
     return next((name for cause, name in NAMES.items() if cause == kind), "")
+
+
+def asked_of(kind: str, avoidable: bool) -> dict[str, str]:
+    """The query of a cause on the cache page: of an expired TTL, those that could be avoided or the
+    others."""
+    more = {"avoidable": "1" if avoidable else "0"} if kind == "ttl" else {}
+    return {"cause": kind, **more}
 
 
 def causes_in(sums: Sums) -> list[CauseSums]:

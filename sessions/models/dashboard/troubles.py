@@ -49,14 +49,14 @@ class WorstBreak:
 
 
 def worst_breaks(
-    team: Team, period: Period, split: Split, cause: str, most: int
+    team: Team, period: Period, split: Split, cause: str, avoidable: bool | None, most: int
 ) -> list[WorstBreak]:
     """The most expensive breaks of the sessions that paid most for breaks; of one cause, unless it
-    is empty."""
+    is empty, and only the avoidable or the other ones, unless that is None."""
     cards = [
         (card["cost_microusd"] or 0, card["tokens"], pk, card)
         for pk, card in _cards(_costliest_of(team, period, split))
-        if cause in ("", card["kind"])
+        if cause in ("", card["kind"]) and avoidable in (None, card["avoidable"])
     ]
     found = nlargest(most, cards, key=lambda one: (*one[:2], one[2].hex, -one[3]["step"]))
     titled = {row.pk: row for row in _TITLES.rows([pk for _, _, pk, _ in found])}

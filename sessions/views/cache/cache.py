@@ -106,6 +106,7 @@ def page(request: HttpRequest) -> HttpResponse:
     split = split_of(request)
     cause = request.GET.get("cause", "")
     cause = cause if name_of(cause) else ""
+    avoidable = {"1": True, "0": False}.get(request.GET.get("avoidable", ""))
     made = dashboard(team, period, split)
     slices = {
         one: sums
@@ -122,7 +123,7 @@ def page(request: HttpRequest) -> HttpResponse:
         "widened": shown.widened,
         "split": split,
         "cause": cause,
-        "cause_name": name_of(cause),
+        "cause_name": _named(cause, avoidable),
         "hourly": period.size == HOUR,
         **controls(request, team, period, split, wrong=wrong, cause=cause),
         "sessions": made.whole.of["sessions"],
@@ -133,12 +134,12 @@ def page(request: HttpRequest) -> HttpResponse:
         "models": _split_rows(slices, 1, "model", split, asked),
         "calibrations": _calibrations(slices),
         "calibration": calibration_in(made.whole),
-        "worst": _worst(team, period, split, cause),
+        "worst": _worst(team, period, split, cause, avoidable),
         "worst_of": COSTLIEST,
         "all_causes_url": query(split, **asked) + "#worst",
         "avoidable_means": AVOIDABLE,
         "broken": made.whole.of["broken"],
-        "broken_url": sessions_url(period, split, flags=("breaks",)),
+        "broken_url": sessions_url(period, split, flags=("breaks",), sort="cost"),
         "not_assessed": made.whole.of["not_assessed"],
     }
     return render(request, "cache/cache.html", context, status=400 if wrong else 200)
@@ -154,7 +155,7 @@ def _row(asked: dict[str, str], one: CauseSums, whole: Sums, split: Split) -> Ca
         )
     elif one.kind == "edit":
         saved, note = None, EDITS_ALSO_SAVE
-    url = query(split, **asked, cause=one.kind) + "#worst"
+    url = query(split, **asked, **one.asked) + "#worst"
     return CauseRow(one, fix, why, saved, note if one.avoidable else "", url)
 
 
@@ -210,17 +211,25 @@ def _provider(model: str) -> str:
     return PROVIDERS.get(rules, rules)
 
 
-def _worst(team: Any, period: Period, split: Split, cause: str) -> list[tuple[Any, str]]:
+def _named(cause: str, avoidable: bool | None) -> str:
+    """The listed breaks in words; empty if all are."""
+    which = {True: "avoidable", False: "not avoidable", None: ""}[avoidable]
+    return ", ".join(filter(None, (name_of(cause), which)))
+
+
+def _worst(
+    team: Any, period: Period, split: Split, cause: str, avoidable: bool | None
+) -> list[tuple[Any, str]]:
     return [
         (one, step_url(one.session, one.card["step"]))
-        for one in worst_breaks(team, period, split, cause, WORST)
+        for one in worst_breaks(team, period, split, cause, avoidable, WORST)
     ]
 
 
 PAGES = (
     Page(
         route="cache/",
-        query=(*RANGE, *SPLIT, "cause"),
+        query=(*RANGE, *SPLIT, "cause", "avoidable"),
         view=page,
         name="cache",
         link=Link(38, "Cache", "cache", "g c", "cache", "Diagnose"),

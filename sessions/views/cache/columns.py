@@ -90,7 +90,7 @@ def columns(made: Dashboard, period: Period, split: Split) -> CauseColumns | Non
                 continue
             y -= height
             says = f"{_when(at, period)}: {one.name}, {money(cost)}"
-            url = query(split, cause=one.kind, **urls) + "#worst"
+            url = query(split, **one.asked, **urls) + "#worst"
             parts.append(StackPart(_color(one), y, height, says, url))
         label = _when(at, period) if index % every == 0 else ""
         drawn.append(

@@ -9,7 +9,7 @@ from django.urls import reverse
 
 from sessions.figures import figure, finely, money, tokens
 from sessions.models import Team
-from sessions.models.cache.causes import CauseSums, causes_in
+from sessions.models.cache.causes import CauseSums, asked_of, causes_in
 from sessions.models.dashboard.dashboards import Dashboard
 from sessions.models.dashboard.drivers import Driver, driver_of
 from sessions.models.dashboard.slices import Split, slices_in
@@ -125,7 +125,7 @@ def _by_cause(made: Dashboard, said: str, split: Split, *, rose: bool) -> Change
         return ChangedFigure(f"{said}.")
     name = (now.get(key) or before[key]).name
     days = part_days(made.period.since, made.period.until)
-    url = f"{reverse('cache')}{query(split, **days, cause=key[0])}#worst"
+    url = f"{reverse('cache')}{query(split, **days, **asked_of(*key))}#worst"
     part = f"{'+' if rose else '−'}{money(abs(moved[key]))}"
     return ChangedFigure(f"{said}, mostly “{name}”: {part}.", "Its cache breaks", url)
 

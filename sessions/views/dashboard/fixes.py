@@ -128,7 +128,7 @@ def fixes(
 def _of_cause(cause: CauseSums, places: FixPlaces) -> Fix:
     title, why = fix_of(cause)
     many = f"{_count(cause.breaks, 'cache break')} in {_count(cause.sessions, 'session')}"
-    button, url = "Show breaks", f"{places.cache}&cause={cause.kind}#worst"
+    button, url = "Show breaks", f"{places.cache}&{urlencode(cause.asked)}#worst"
     if cause.kind == "tools":
         button, url = "Open tools", places.tools
     return Fix(
@@ -152,7 +152,7 @@ def _of_ttl(made: Dashboard, causes: list[CauseSums], places: FixPlaces) -> Iter
     if cause is not None and saved > 0:
         title, why = CAUSES["ttl"]
         many = f"{_count(cause.breaks, 'cache break')} in {_count(cause.sessions, 'session')}"
-        button, url = "Show breaks", f"{places.cache}&cause=ttl#worst"
+        button, url = "Show breaks", f"{places.cache}&{urlencode(cause.asked)}#worst"
         where = "Set it in the agent"
         if places.managed:
             button, url = "Change TTL", places.setting("ttl", "1h")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from math import log
 
 from django.urls import reverse
 
@@ -26,6 +27,8 @@ from sessions.views.dashboard.links import part_days, sessions_url
 
 MOSTLY = 0.4
 """Share of its cost from which one session explains a day (our choice)."""
+CLOSE = 0.7
+"""How much of what the largest factor explains another has to, to be named beside it (ours)."""
 SPEAKS = 0.05
 """Share of its cost from which cache breaks are named."""
 
@@ -119,11 +122,10 @@ def _cost(microusd: float, of: Sums) -> str:
 
 def _session_why(found: Session, others: Spent, *, bound: bool) -> str:
     """What made a session expensive: its cost beside that of an average other of the range (a lower
-    bound if `bound`), by the factor that explains most of the difference.
+    bound if `bound`), by the factor that explains most of the difference, and those that explain
+    nearly as much.
 
-    Cost is steps x prompt tokens a step x weight of a token x price. The weight is that of its
-    kinds, at the usual ratios of list prices: a cache read costs 0.1 and a cache write 1.25 of an
-    uncached token, output 5. Exact where a model's prices have these ratios.
+    Cost is steps x prompt tokens a step x cost of a prompt token, output included.
     """
     mine = spent(found)
     said = f"{mine.steps:,} step{'' if mine.steps == 1 else 's'}" + (
@@ -135,25 +137,35 @@ def _session_why(found: Session, others: Spent, *, bound: bool) -> str:
     if mine.cost <= usual:
         return said
     theirs = others.steps / others.sessions
+    sizes = [one.prompt / one.steps for one in (mine, others)]
     times = {
-        f"its number of steps: the others have {theirs:,.0f} on average": mine.steps / theirs,
-        f"its prompts: {tokens(round(mine.prompt / mine.steps))} tokens a step, the others "
-        f"{tokens(round(others.prompt / others.steps))}": (
-            (mine.prompt / mine.steps) / (others.prompt / others.steps)
+        f"the steps ({mine.steps:,}, the others {theirs:,.0f} on average)": mine.steps / theirs,
+        f"the prompt of a step ({tokens(round(sizes[0]))} tokens, the others "
+        f"{tokens(round(sizes[1]))})": sizes[0] / sizes[1],
+        f"the cost of a prompt token ({_rate(mine, others)})": (
+            (mine.cost / mine.prompt) / (others.cost / others.prompt)
         ),
-        _mix(mine, others): _weight(mine) / _weight(others),
-        f"its model: the same tokens cost {_price(mine) / _price(others):.1f} times as much as in "
-        "the others": _price(mine) / _price(others),
     }
-    most = max(times, key=lambda one: times[one])
+    most = max(times.values())
+    named = sorted((one for one in times if times[one] > 1), key=lambda one: -times[one])
+    close = [one for one in named if log(times[one]) >= CLOSE * log(most)]
     many = others.sessions
     newest = "newest " if many >= COMPARED else ""
     over = f"the {newest}{many:,} other session{'' if many == 1 else 's'} with a known cost"
     usually = f"{at_least(round(usual), bound=bound)} on average"
-    return f"{said}. It cost more than {over} ({usually}) mostly for {most}"
+    return (
+        f"{said}. It cost {'up to ' if bound else ''}{mine.cost / usual:,.1f} times as much as "
+        f"{over} ({usually}): " + " and ".join(f"{times[one]:,.1f} times {one}" for one in close)
+    )
 
 
-def _mix(mine: Spent, others: Spent) -> str:
+def _rate(mine: Spent, others: Spent) -> str:
+    """The main reason why a prompt token of a session costs more than one of others: its kinds, at
+    the usual ratios of list prices (a cache read costs 0.1 and a cache write 1.25 of an uncached
+    token, output 5), or its model. Exact where a model's prices have these ratios."""
+    prices = _price(mine) / _price(others)
+    if prices > _weight(mine) / _weight(others):
+        return f"its model: the same tokens cost {prices:.1f} times as much as in the others"
     read, usual = mine.read / mine.prompt, others.read / others.prompt
     if read < usual:
         return f"its cache: {finely(read)} of its prompts were read, of the others {finely(usual)}"

@@ -48,6 +48,9 @@ FITS: Mapping[Fit, tuple[str, str]] = {
     "right": ("✓", "neither too much nor too little"),
 }
 
+MISSED = 3
+"""Most missed targets named in a verdict."""
+
 CUT_OUT = 20
 """Most invented facts listed."""
 
@@ -103,12 +106,17 @@ def with_targets(
     word = "Weak" if weak else "Good" if good else "Fair"
     why = "" if fitting == "right" else f"{FITS[fitting][1]}; "
     said = verdict.sentence[0].lower() + verdict.sentence[1:]
-    met = (
-        f"{sum(known)} of {len(known)} targets for a good compaction met, such as its size and the "
-        "names it keeps."
-    )
+    met = f"{sum(known)} of {len(known)} targets for a good compaction met{_missed(found)}."
     tone: Tone = "bad" if weak else "good" if good else "neutral"
     return EventVerdict(tone, f"{word}: {why}{said}", f"{met} {verdict.detail}".strip())
+
+
+def _missed(found: Sequence[Measure]) -> str:
+    """The measures whose target is missed, by name."""
+    titles = [TITLES[one.name][0] for one in found if one.met is False and one.name in TITLES]
+    named = [title[0].lower() + title[1:] for title in titles[:MISSED]]
+    more = f", {len(titles) - MISSED} more" if len(titles) > MISSED else ""
+    return f"; missed: {', '.join(named)}{more}" if named else ""
 
 
 def facts_of(lines: Sequence[Mapping[str, Any]]) -> list[Fact]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from html import unescape
 from typing import Any
 from uuid import uuid4
 
@@ -101,11 +102,30 @@ def test_breaks_are_split_by_agent_and_model_and_narrowed_by_cause(client: Clien
     assert "No break matches" in text_of(client, "?cause=images")
 
 
+def test_a_saving_leads_to_the_breaks_that_it_avoids_the_costliest_first(client: Client) -> None:
+    stays = made([card("ttl", 9_000_000)], hour_saved=-1)
+    less = made([card("ttl", 200_000)])
+    more = made([card("ttl", 1_500_000), card("model", 2_500_000, 4)])
+
+    def listed(url: str) -> list[str]:
+        html = page_of(client, url).html
+        worst = re.findall(r'<ol class="worst-breaks">.*?</ol>', html, re.S)[0]
+        return re.findall(r'href="/sessions/([^/]+)/', worst)
+
+    links = page_of(client, "/cache/").links
+    assert listed("/cache/" + links["TTL expired"]) == [str(more.pk), str(less.pk)]
+    assert "TTL expired, avoidable only." in text_of(client, links["TTL expired"])
+    assert listed("/cache/" + links["TTL expired, not avoidable"]) == [str(stays.pk)]
+    shown = unescape(page_of(client, "/dashboard/").html)
+    (fix,) = re.findall(r'href="(/cache/[^"]*cause=ttl[^"]*)"', shown)
+    assert listed(fix) == [str(more.pk), str(less.pk)]
+
+
 def test_a_column_leads_to_the_breaks_of_its_day_and_cause(client: Client) -> None:
     made([card("ttl", 1_500_000), card("unexplained", 500_000)])
     html = page_of(client, "/cache/").html
     today = f"{timezone.now():%Y-%m-%d}"
-    assert f"?cause=ttl&amp;from={today}&amp;to={today}#worst" in html
+    assert f"?cause=ttl&amp;avoidable=1&amp;from={today}&amp;to={today}#worst" in html
     heights = dict(re.findall(r'class="cause-(ttl|unexplained)"[^>]*height="(\d+)"', html, re.S))
     assert heights == {"ttl": "750", "unexplained": "250"}
 

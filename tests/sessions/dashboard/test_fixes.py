@@ -48,7 +48,7 @@ def test_fixes_are_ranked_by_dollars_and_lead_where_they_are_done(client: Client
         "in 1 session. $0.90 at most, loses nothing Show breaks",
     ]
     assert "2 fixes in this range" in page.text
-    assert page.links["Show breaks"] == "/cache/?range=7d&cause=ttl#worst"
+    assert page.links["Show breaks"] == "/cache/?range=7d&cause=ttl&avoidable=1#worst"
     Session.objects.filter(pk=one.pk).update(policy_version=active_version(local_team()))
     page = page_of(client, "/dashboard/")
     assert "Sessions without a policy: set it in the agent: ENABLE_PROMPT_CACHING_1H=1" in page.text

@@ -145,35 +145,54 @@ OTHERS = Spent(2, 2_000, 40, 4_000, 36_000, 0, 400)
             4_000,
             (8_000, 72_000, 0, 800),
             OTHERS,
-            "80 steps with m. its number of steps: the others have 20 on average",
+            "80 steps with m. 4.0 times the steps (80, the others 20 on average)",
         ),
         (
             20,
             5_000,
             (10_000, 90_000, 0, 1_000),
             OTHERS,
-            "20 steps with m. its prompts: 5.0k tokens a step, the others 1.0k",
+            "20 steps with m. 5.0 times the prompt of a step (5.0k tokens, the others 1.0k)",
         ),
         (
             20,
             3_000,
             (14_000, 6_000, 0, 200),
             OTHERS,
-            "20 steps with m. its cache: 30.0 % of its prompts were read, of the others 90.0 %",
+            "20 steps with m. 3.0 times the cost of a prompt token (its cache: 30.0 % of its "
+            "prompts were read, of the others 90.0 %)",
         ),
         (
             20,
             3_000,
             (2_000, 18_000, 0, 3_000),
             OTHERS,
-            "20 steps with m. its output: 15.0 % of its prompts' size, the others 1.0 %",
+            "20 steps with m. 3.0 times the cost of a prompt token (its output: 15.0 % of its "
+            "prompts' size, the others 1.0 %)",
         ),
         (
             10,
             4_000,
             (1_000, 9_000, 0, 100),
             OTHERS,
-            "10 steps with m. its model: the same tokens cost 8.0 times as much as in the others",
+            "10 steps with m. 8.0 times the cost of a prompt token (its model: the same tokens "
+            "cost 8.0 times as much as in the others)",
+        ),
+        (
+            54,
+            10_500,
+            (5_400, 124_200, 0, 1_200),
+            OTHERS,
+            "54 steps with m. 2.7 times the steps (54, the others 20 on average) and 2.4 times the "
+            "prompt of a step (2.4k tokens, the others 1.0k)",
+        ),
+        (
+            40,
+            10_500,
+            (12_000, 28_000, 0, 400),
+            OTHERS,
+            "40 steps with m. 5.2 times the cost of a prompt token (its model: the same tokens "
+            "cost 3.0 times as much as in the others)",
         ),
     ],
 )
@@ -190,15 +209,17 @@ def test_what_made_a_session_expensive(
         cache_write_tokens=write,
         output_tokens=output,
     )
+    said = _session_why(session, others, bound=False)
     over = (
-        "It cost more than the 2 other sessions with a known cost ($0.0010 on average) mostly for "
+        f"It cost {cost / 1_000:.1f} times as much as the 2 other sessions with a known cost "
+        "($0.0010 on average): "
     )
-    assert _session_why(session, others, bound=False).replace(over, "") == why
-    if "its" in why:
-        assert over in _session_why(session, others, bound=False)
-        assert "the newest 1,000 other sessions with a known cost (≥ " in _session_why(
-            session, others._replace(sessions=1_000), bound=True
-        )
+    assert said.replace(over, "") == why
+    if "times" in why:
+        assert over in said
+        many = _session_why(session, Spent(*(500 * one for one in others)), bound=True)
+        assert f"up to {cost / 1_000:.1f} times as much as the newest 1,000 other" in many
+        assert "with a known cost (≥ $0.0010 on average)" in many
 
 
 def cause(kind: str, microusd: int | None, *, avoidable: bool = True) -> CauseSums:

@@ -44,3 +44,17 @@ def test_a_verdict_joins_what_was_removed_and_what_came_after(
 ):
     found = with_targets(EventVerdict(tone, "Nothing was needed."), measures, facts)
     assert found.sentence == sentence
+
+
+def test_a_verdict_names_the_targets_that_are_missed_and_no_other() -> None:
+    verdict = EventVerdict("neutral", "Nothing was needed.")
+    names = [measure("identifiers", False), measure("changed", True), measure("errors", None)]
+    found = with_targets(verdict, names, [])
+    assert found.detail == "1 of 2 targets for a good compaction met; missed: names kept."
+    found = with_targets(verdict, [measure("changed", True)], [])
+    assert found.detail == "1 of 1 targets for a good compaction met."
+    missed = ("identifiers", "numbers", "errors", "gain", "target")
+    found = with_targets(verdict, [measure(one, False) for one in missed], [])
+    assert found.detail.endswith(
+        "missed: names kept, numbers and links kept, errors covered, 2 more."
+    )
