@@ -22,6 +22,7 @@ help: ## this list
 setup: $(VENV)/.installed $(PAGES) ## environment in .venv, dependencies as locked, pages built
 
 run: setup ## the dashboard with sessions to look at; its last line is the URL to open
+	@echo "Preparing the database (a new one takes some seconds)"
 	@$(BIN)/contextlab migrate --verbosity 0
 	@echo "Adding demo sessions if there are none (up to 1 minute)"
 	@$(BIN)/contextlab demo --if-empty >/dev/null

@@ -61,6 +61,10 @@ def steps_until(sizes: Sequence[int], limit: int | None) -> LimitForecast | None
     return LimitForecast(steps, round(growth), limit, len(recent) - 1)
 
 
+RATE_MS, RATE_LEAST_MS = 300_000, 60_000
+"""Milliseconds that a rate is of, and fewest: seconds say nothing of a minute (our choice)."""
+
+
 @dataclass(frozen=True, slots=True)
 class UseRate:
     """Tokens (prompt and output) and micro-dollars per minute over `calls` calls in `ms`;
@@ -72,18 +76,15 @@ class UseRate:
     ms: int
 
 
-def rate_of(calls: Sequence[tuple[int | None, int | None, int | None]]) -> UseRate | None:
-    """Rate of the last calls, each with its time (ms), tokens and micro-dollars, oldest first.
-
-    A call counts for the time since the one before, so the first only begins the time. None with
-    fewer than two calls whose time and tokens are known, or without time between them.
-    """
-    known = [
-        (at, tokens, cost) for at, tokens, cost in calls if at is not None and tokens is not None
-    ]
-    if len(known) < 2 or (ms := known[-1][0] - known[0][0]) <= 0:
+def rate_of(calls: Sequence[tuple[int, int, int | None]], began: int, now: int) -> UseRate | None:
+    """Rate of calls, each with its time (ms), tokens and micro-dollars: those of the last `RATE_MS`
+    to `now`, idle times included, or since the session `began`. None if that was less than
+    `RATE_LEAST_MS` ago, or without a call."""
+    ms = min(now - began, RATE_MS)
+    late = [(tokens, cost) for at, tokens, cost in calls if at > now - ms]
+    if ms < RATE_LEAST_MS or not late:
         return None
     minutes = ms / 60_000
-    costs = [cost for _, _, cost in known[1:]]
+    costs = [cost for _, cost in late]
     spent = None if None in costs else sum(filter(None, costs)) / minutes
-    return UseRate(sum(row[1] for row in known[1:]) / minutes, spent, len(known) - 1, ms)
+    return UseRate(sum(tokens for tokens, _ in late) / minutes, spent, len(late), ms)

@@ -17,7 +17,16 @@ from sessions.importers.naming import name_by_file
 from sessions.importers.records import Json, Log
 from sessions.importers.wire import mapping, sequence
 
-__all__ = ["IMPORTERS", "Counts", "Importer", "NotALog", "counts", "detect", "parse"]
+__all__ = [
+    "IMPORTERS",
+    "MOST_USED_FIRST",
+    "Counts",
+    "Importer",
+    "NotALog",
+    "counts",
+    "detect",
+    "parse",
+]
 
 _HEAD = 200
 """Number of readable lines inspected to detect the format of a JSONL file."""
@@ -29,6 +38,10 @@ _START = 4096
 IMPORTERS: dict[str, Importer] = in_order(records_in(__name__, __path__, "IMPORTER"))
 """In order of detection: specific formats first, because later, broader ones would accept their
 files too."""
+
+
+MOST_USED_FIRST = sorted(IMPORTERS.values(), key=lambda one: (one.rank, one.title.lower()))
+"""In the order of lists that people read."""
 
 
 def detect(data: bytes, name: str = "") -> str | None:

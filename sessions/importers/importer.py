@@ -31,3 +31,5 @@ class Importer:
     """For formats whose files people join with `cat`: the numbers of the lines of each log."""
     folder: str = ""
     """Where agents leave such files on the machine of their user."""
+    rank: int = 99
+    """Place in lists that people read: first what most have, then the others by title."""

@@ -151,7 +151,7 @@ def test_the_list_of_sessions_offers_what_is_new(page: Any, token: str, served: 
     page.goto("/sessions/")
     page.locator("[data-live-pill][data-state=live]").wait_for()
     page.get_by_role("searchbox").fill("not sent yet")
-    offer = page.get_by_role("button", name="Something new")
+    offer = page.get_by_role("button", name="The list has changed")
     Agent(served.address, token, "offered").says("Show me only when asked.")
     offer.wait_for()
     assert page.get_by_role("link", name="Show me only when asked.").count() == 0

@@ -48,6 +48,7 @@ type Box = { left: number; right: number; top: number; bottom: number };
 const letter = 6.7; // px
 const line = 16; // px
 const gap = 11; // px from the middle of a mark
+const apart = 8; // px between two labels: less reads as one
 
 /** Places labels beside their marks (in px, the most important first) so that none covers another; leaves out those
     that find no place. */
@@ -80,8 +81,9 @@ export function labelled(
         !taken.some((one, i) => i !== own && overlap(one, box)),
     );
     if (!free) return;
-    taken.push(free[1]);
-    found.push({ name, x, y, side: free[0] });
+    const [side, box] = free;
+    taken.push({ ...box, left: box.left - apart, right: box.right + apart });
+    found.push({ name, x, y, side });
   });
   return found;
 }

@@ -41,6 +41,21 @@ it('places labels where nothing else is, and leaves out those without a place', 
   expect(labelled([mark('a', 20, 8)], 40, 16)).toEqual([]);
 });
 
+it('keeps labels side by side apart, so that two do not read as one', () => {
+  const wide = 6 * 6.7 + 11; // of a label with its distance from the mark
+  const near = (space: number) =>
+    labelled(
+      [
+        { name: 'active', text: 'Active', x: 60, y: 50 },
+        { name: 'oracle', text: 'Oracle', x: 60 + 2 * wide + space, y: 50 },
+      ],
+      60 + 2 * wide + space + 25,
+      100,
+    ).map((one) => one.side);
+  expect(near(9)).toEqual(['right', 'left']);
+  expect(near(1)).toEqual(['right', 'above']);
+});
+
 it('draws changes from a common zero line', () => {
   expect(bars([3, 0, -1])).toEqual({ zero: 75, heights: [75, 0, 25] });
   expect(bars([0, 0])).toEqual({ zero: 50, heights: [0, 0] });

@@ -89,21 +89,24 @@ class LiveForecast:
 
     @property
     def per_minute(self) -> str:
-        """Tokens and dollars per minute; empty if unknown. Each call sends its whole context again,
-        so that the tokens are mostly cache reads."""
+        """Tokens and dollars per minute, and of what time they are the average; empty if unknown.
+        Each call sends its whole context again, so that the tokens are mostly cache reads."""
         if self.rate is None:
             return ""
         used = f"{tokens(round(self.rate.tokens))} tokens/min"
+        minutes = self.rate.ms // 60_000
+        over = f"over the last {f'{minutes} minutes' if minutes > 1 else 'minute'}"
         if self.rate.microusd is None:
-            return used
-        return f"{money(round(self.rate.microusd))}/min, {used}"
+            return f"{used} {over}"
+        return f"{money(round(self.rate.microusd))}/min, {used} {over}"
 
 
 def forecasts(sessions: Sequence[Session]) -> dict[UUID, LiveForecast]:
-    """Forecasts of sessions, from their newest calls and revisions; three queries for all."""
-    recent, offloads = recent_calls(sessions), recent_offloads(sessions)
+    """Forecasts of sessions, from their newest calls and revisions; four queries for all."""
+    now = int(timezone.now().timestamp() * 1000)
+    recent, offloads = recent_calls(sessions, now), recent_offloads(sessions)
     return {
-        session.pk: _with_offload(_forecast(session, recent[session.pk]), session, past)
+        session.pk: _with_offload(_forecast(session, recent[session.pk], now), session, past)
         for session in sessions
         for past in (offloads[session.pk],)
     }
@@ -147,14 +150,14 @@ def _with_offload(
     return replace(found, offload=following, level=median_low(sizes) if sizes else None)
 
 
-def _forecast(session: Session, recent: RecentCalls) -> LiveForecast:
+def _forecast(session: Session, recent: RecentCalls, now: int) -> LiveForecast:
     limits = budget_for(session)
     if not session.live:
         at: Literal["policy", "window"] = "window" if limits.trigger is None else "policy"
         return LiveForecast(at, None, None, "its agent does not run")
     sizes = _sizes(session, recent)
     limit = limits.trigger if limits.trigger is not None else limits.room
-    calls = [recent.calls[step] for step in sorted(recent.calls)]
+    began = int(session.created.timestamp() * 1000)
     found = steps_until(sizes, limit) if session.window else None
     unknown = ""
     if not session.window or limit is None:
@@ -166,7 +169,7 @@ def _forecast(session: Session, recent: RecentCalls) -> LiveForecast:
     return LiveForecast(
         "window" if limits.trigger is None else "policy",
         found,
-        rate_of(calls) if timezone.now() - session.changed <= IDLE else None,
+        rate_of(recent.calls, began, now) if timezone.now() - session.changed <= IDLE else None,
         unknown,
     )
 

@@ -29,8 +29,8 @@ class LimitOut(Schema):
 
 
 class RateOut(Schema):
-    """Tokens (prompt and output) and micro-dollars per minute over the last `calls`, as reported;
-    micro-dollars are null if a price is unknown."""
+    """Tokens (prompt and output) and micro-dollars per minute over the `calls` of the last `ms`, as
+    reported; micro-dollars are null if a price is unknown. Null for sessions of under a minute."""
 
     tokens: float
     microusd: float | None

@@ -137,4 +137,5 @@ IMPORTER = Importer(
     recognised_by="`messages` next to `sessionId` and `agent`, or items of type say and ask",
     read=read,
     knows_document=recognises,
+    rank=7,
 )

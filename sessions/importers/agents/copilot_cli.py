@@ -170,4 +170,5 @@ IMPORTER = Importer(
         data, "session.start", lambda one: string(mapping(one.get("data")).get("sessionId"))
     ),
     folder="~/.copilot/session-state",
+    rank=3,
 )

@@ -81,4 +81,5 @@ IMPORTER = Importer(
     read=read,
     knows_lines=recognises,
     folder="~/.cursor/projects",
+    rank=4,
 )

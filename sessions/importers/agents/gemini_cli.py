@@ -216,4 +216,5 @@ IMPORTER = Importer(
     knows_lines=begins,
     knows_document=recognises,
     folder="~/.gemini/tmp",
+    rank=5,
 )

@@ -137,4 +137,5 @@ IMPORTER = Importer(
     recognised_by="`info` next to messages with `info` and `parts`",
     read=read,
     knows_document=recognises,
+    rank=6,
 )

@@ -257,4 +257,5 @@ IMPORTER = Importer(
     knows_lines=recognises,
     split=lambda data: by_session(data, _CONVERSATION),
     folder="~/.claude/projects",
+    rank=1,
 )

@@ -272,4 +272,5 @@ IMPORTER = Importer(
         data, "session_meta", lambda one: _id_of(mapping(one.get("payload")))
     ),
     folder="~/.codex/sessions",
+    rank=2,
 )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
 from django.db.models import F
 
-from compaction.budget.growth import STEPS
+from compaction.budget.growth import RATE_MS, STEPS
 from compaction.budget.offloads import OFFLOADS
 from sessions.models.live.managed import ManagedContext
 from sessions.models.record.messages import ModelCall
@@ -20,7 +20,7 @@ from sessions.models.record.sessions import Session
 @dataclass(slots=True)
 class RecentCalls:
     """The newest calls by step: tokens of the prompt (reported, else as we sent it), those that we
-    sent, and for each call its time (ms), billed tokens and micro-dollars, None if not reported.
+    sent, and of each late call its time (ms), billed tokens and micro-dollars, None if unknown.
 
     Contexts sent before the first report are left out: we did not know yet what else was in the
     prompt, so the next one would seem to have grown by that.
@@ -28,16 +28,20 @@ class RecentCalls:
 
     prompts: dict[int, int] = field(default_factory=dict)
     sent: dict[int, int] = field(default_factory=dict)
-    calls: dict[int, tuple[int | None, int | None, int | None]] = field(default_factory=dict)
+    calls: list[tuple[int, int, int | None]] = field(default_factory=list)
 
 
-def recent_calls(sessions: Iterable[Session]) -> dict[UUID, RecentCalls]:
-    """The last `STEPS` + 1 calls of each session, in two queries for all, and one more where
-    usage has no cost yet: measuring writes it, after the agent was answered."""
+MOST_CALLS = 600
+"""Newest calls of a session that a rate is of, at most."""
+
+
+def recent_calls(sessions: Iterable[Session], now: int) -> dict[UUID, RecentCalls]:
+    """The prompts of the last `STEPS` + 1 calls of each session, and the calls that a rate at `now`
+    (ms) is of; in three queries for all, and one more where usage has no cost yet: measuring writes
+    it, after the agent was answered."""
     ids = [session.pk for session in sessions]
     found = {pk: RecentCalls() for pk in ids}
     reported: dict[UUID, int] = {}
-    bare = False
     contexts = ManagedContext.objects.filter(
         run__session__in=ids, step__gte=F("run__session__step_count") - STEPS, retry_of=None
     )
@@ -46,24 +50,36 @@ def recent_calls(sessions: Iterable[Session]) -> dict[UUID, RecentCalls]:
     calls = ModelCall.objects.filter(
         session__in=ids, step__gte=F("session__step_count") - STEPS
     ).order_by("step")
-    names = ("uncached", "cache_read", "cache_write_5m", "cache_write_1h")
-    rows = calls.values_list("session", "step", "at", "output", "cost_microusd", *names)
-    for pk, step, at, output, cost, uncached, *cached in rows:
-        if uncached is None:
-            found[pk].calls[step] = (at, None, None)
-            continue
-        prompt = uncached + sum(filter(None, cached))
-        found[pk].prompts[step] = prompt
-        found[pk].calls[step] = (at, prompt + (output or 0), cost)
-        reported.setdefault(pk, step)
-        bare = bare or cost is None
-    for call in calls.filter(cost_microusd=None).exclude(uncached=None) if bare else ():
-        if known := found[call.session_id].calls.get(call.step):
-            found[call.session_id].calls[call.step] = (*known[:2], cost_of_call(call))
+    for pk, step, uncached, *cached in calls.values_list("session", "step", *_PROMPT):
+        if uncached is not None:
+            found[pk].prompts[step] = uncached + sum(filter(None, cached))
+            reported.setdefault(pk, step)
+    for pk, call in _late_calls(ids, now):
+        found[pk].calls.append(call)
     for pk, first in reported.items():
         recent = found[pk]
         recent.prompts = {step: one for step, one in recent.prompts.items() if step >= first}
     return found
+
+
+_PROMPT = ("uncached", "cache_read", "cache_write_5m", "cache_write_1h")
+
+
+def _late_calls(
+    ids: Sequence[UUID], now: int
+) -> Iterator[tuple[UUID, tuple[int, int, int | None]]]:
+    """The calls with usage of the time that a rate is of."""
+    late = ModelCall.objects.filter(
+        session__in=ids,
+        step__gte=F("session__step_count") - MOST_CALLS,
+        at__gt=now - RATE_MS,
+        uncached__isnull=False,
+    )
+    rows = list(late.values_list("session", "pk", "at", "cost_microusd", "output", *_PROMPT))
+    bare = any(cost is None for _, _, _, cost, *_ in rows)
+    costs = {one.pk: cost_of_call(one) for one in late.filter(cost_microusd=None)} if bare else {}
+    for session, pk, at, cost, *used in rows:
+        yield session, (at, sum(filter(None, used)), costs.get(pk) if cost is None else cost)
 
 
 REVISIONS = 12

@@ -85,7 +85,7 @@ def _more(microusd: int, others: Sequence[Fix]) -> str:
         return ""
     return (
         f"“{most.title}” below saves more, {money(most.microusd)} as simulated, but keeps "
-        f"{most.forgets * 100:.1f} points less of what is needed later. "
+        f"{(most.forgets or 0) * 100:.1f} points less of what is needed later. "
     )
 
 

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_GET, require_http_methods
 from sessions.access import actor_of, allowed, require, team_of, teams_of
 from sessions.actions.imports.changed import IfChanged
 from sessions.actions.imports.uploads import FILES_AT_ONCE, begin_upload
-from sessions.importers import IMPORTERS
+from sessions.importers import MOST_USED_FIRST
 from sessions.models import Blob, Import, ImportFile, Session, SkippedRecord, Team
 from sessions.models.record.values import content_of
 from sessions.models.web.shown import contents
@@ -66,7 +66,7 @@ def imports(request: HttpRequest) -> HttpResponse:
         "may_replace": allowed(request, team, "accept"),
         "upload_limit": settings.UPLOAD_LIMIT,
         "upload_files": FILES_AT_ONCE,
-        "importers": IMPORTERS.values(),
+        "importers": MOST_USED_FIRST,
         "rows": [
             (row, state_of(row, row.waiting, row.refused, row.file_count)) for row in shown.rows
         ],

@@ -22,7 +22,7 @@ from sessions.actions.accounts.visits import visit_before
 from sessions.actions.dashboard.day_totals import keep_totals
 from sessions.actions.imports.uploads import FILES_AT_ONCE
 from sessions.figures import moment
-from sessions.importers import IMPORTERS
+from sessions.importers import MOST_USED_FIRST
 from sessions.marks import MARKS, EventMark
 from sessions.models import Block, Rollout, Session, Team
 from sessions.models.dashboard.facets import ALL, POLICY, Counted, facets
@@ -252,7 +252,7 @@ def start(request: HttpRequest) -> HttpResponse:
         "demo_job": "demo" in settings.JOB_KINDS,
         "upload_limit": settings.UPLOAD_LIMIT,
         "upload_files": FILES_AT_ONCE,
-        "importers": IMPORTERS.values(),
+        "importers": MOST_USED_FIRST,
         "list_url": reverse("sessions"),
     }
     return render(request, "record/first_run.html", context)

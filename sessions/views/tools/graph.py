@@ -18,6 +18,9 @@ WIDTH, HEIGHT, APART, DOWN = 190, 50, 280, 66
 LABELS = (-9, 9, -24, 24)
 """Where the counts of lines to a tool go, from the middle of its node, in pixels."""
 
+AWAY, BESIDE = 8, 72
+"""Pixels from a node to the counts of its lines, and what those beside the last nodes take."""
+
 STRONGEST = 1
 """Lines to a tool that are drawn at first, those with the highest counts (our choice)."""
 
@@ -45,8 +48,9 @@ class ToolNode:
 
 @dataclass(frozen=True, slots=True)
 class ToolEdge:
-    """A curve between two nodes, by index, with its label; `most` if no other to the same node
-    counts more, `strong` if few do."""
+    """A curve between two nodes, by index, with its label: it ends at `x`, before the node, or with
+    `beside` begins there, after the node. `most` if no other to the same node counts more, `strong`
+    if few do."""
 
     start: int
     end: int
@@ -57,6 +61,7 @@ class ToolEdge:
     y: int
     most: bool
     strong: bool
+    beside: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +124,7 @@ def drawing(habits: Habits, offered: Mapping[str, OfferedTool]) -> ToolDrawing |
             (at, at * APART, tuple(nodes[name] for name in columns[at])) for at in sorted(columns)
         ),
         drawn,
-        max(columns) * APART + WIDTH,
+        max(columns) * APART + WIDTH + (BESIDE if any(edge.beside for edge in drawn) else 0),
         max(len(names) for names in columns.values()) * DOWN + 20,
         len(ranked) - len(tools),
     )
@@ -148,11 +153,11 @@ def _edge(start: ToolNode, end: ToolNode, count: int, most: int) -> ToolEdge:
         x, to_x = start.x + WIDTH, end.x + WIDTH
         path = f"M{x} {y}C{x + 40} {y} {to_x + 40} {to_y} {to_x} {to_y}"
         return ToolEdge(
-            start.index, end.index, path, 1, count, to_x + 14, label_y, not rank, strong
+            start.index, end.index, path, 1, count, to_x + AWAY, label_y, not rank, strong, True
         )
     middle = (x + to_x) // 2
     path = f"M{x} {y}C{middle} {y} {middle} {to_y} {to_x} {to_y}"
     weight = 1 + round(3 * count / most)
     return ToolEdge(
-        start.index, end.index, path, weight, count, to_x - 16, label_y, not rank, strong
+        start.index, end.index, path, weight, count, to_x - AWAY, label_y, not rank, strong
     )

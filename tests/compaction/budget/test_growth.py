@@ -34,19 +34,22 @@ def test_steps_until(sizes: list[int], limit: int | None, expected: LimitForecas
     assert found is None or found.far == (found.steps > FARTHEST)
 
 
+NOW = 1_000_000
+
+
 @pytest.mark.parametrize(
-    ("calls", "expected"),
+    ("calls", "began", "expected"),
     [
-        ([], None),
-        ([(0, 50, 9)], None),
-        ([(5, 50, 9), (5, 50, 9)], None),
-        ([(0, 1000, 9), (30_000, 50, 4), (120_000, 150, 6)], UseRate(100.0, 5.0, 2, 120_000)),
-        ([(0, 1000, 9), (60_000, 50, None)], UseRate(50.0, None, 1, 60_000)),
-        ([(0, 1000, 9), (None, 50, 4), (30_000, None, 4), (60_000, 70, 4)],
-         UseRate(70.0, 4.0, 1, 60_000)),
+        ([], 0, None),
+        ([(NOW - 9_000, 50, 9), (NOW - 1, 50, 9)], NOW - 59_999, None),
+        ([(NOW - 9_000, 50, 9), (NOW - 1, 50, 3)], NOW - 60_000, UseRate(100.0, 12.0, 2, 60_000)),
+        ([(NOW - 300_000, 5, 9), (NOW - 299_999, 400, 4), (NOW, 100, 6)], 0,
+         UseRate(100.0, 2.0, 2, 300_000)),
+        ([(NOW - 1, 500, None)], 0, UseRate(100.0, None, 1, 300_000)),
     ],
+    ids=["none", "too short", "since it began", "idle included", "no price"],
 )  # fmt: skip
 def test_rate_of(
-    calls: list[tuple[int | None, int | None, int | None]], expected: UseRate | None
+    calls: list[tuple[int, int, int | None]], began: int, expected: UseRate | None
 ) -> None:
-    assert rate_of(calls) == expected
+    assert rate_of(calls, began, NOW) == expected

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from io import StringIO
 from pathlib import Path
@@ -73,6 +74,17 @@ def test_a_large_file_has_no_name_while_it_is_received(
     upload(client, ("a.jsonl", SAMPLE))
     assert seen == [[]]
     assert next(folder.iterdir()).read_bytes() == SAMPLE
+
+
+@pytest.mark.parametrize("url", ["/imports/", "/start/"])
+def test_the_agents_that_most_people_have_come_first(client: Client, url: str):
+    titles = re.findall(r"<dt>(.*?)</dt>", page_of(client, url).html)
+    assert titles[:5] == ["Claude Code", "Codex", "GitHub Copilot CLI", "Cursor", "Gemini CLI"]
+    rest = [one for one in titles[5:] if one != "Files of your own"]
+    assert rest == sorted(rest, key=str.lower) and "Goose" in rest
+    named = page_of(client, url).text.partition("Reads ")[2]
+    order = [named.index(one) for one in ("Claude Code", "Codex", "opencode", "Cline", "Aider")]
+    assert order == sorted(order)
 
 
 def test_an_upload_is_kept_asks_for_a_job_and_shows_it(client: Client, folder: Path):

@@ -46,9 +46,10 @@ def growing() -> Session:
     found = Session.objects.get(external_id="grows")
     now = int(timezone.now().timestamp() * 1000)
     for call in found.calls.all():
-        call.at, call.cost_microusd = now + 30_000 * call.step, 60_000
+        call.at, call.cost_microusd = now - 30_000 * (STEPS - call.step), 60_000
         call.save()
-    Session.objects.filter(pk=found.pk).update(used_tokens=17_000)
+    began = timezone.now() - timedelta(minutes=3, seconds=30)
+    Session.objects.filter(pk=found.pk).update(used_tokens=17_000, created=began)
     found.refresh_from_db()
     return found
 
@@ -62,23 +63,26 @@ def test_a_forecast_is_said_alike_everywhere(growing: Session) -> None:
     assert found.next.steps == -(-(limit - 17_000) // 1_000)
     sentence = f"First offload in about 4 steps. Compaction in about {found.next.steps} steps."
     assert found.sentence == sentence
-    assert found.rate is not None and found.rate.microusd == 120_000, "6 cents every 30 seconds"
-    # Five calls in 150 seconds, of 12,000 to 16,000 tokens and 100 of output.
-    assert found.rate.tokens == pytest.approx((70_000 + 500) / 2.5)
+    # Six calls in 3.5 minutes, of 11,000 to 16,000 tokens and 100 of output, 6 cents each.
+    assert found.rate is not None and found.rate.calls == STEPS
+    assert found.rate.microusd == pytest.approx(360_000 / 3.5, rel=0.05)
+    assert found.rate.tokens == pytest.approx((81_000 + 600) / 3.5, rel=0.05)
+    assert found.per_minute.endswith(" tokens/min over the last 3 minutes")
     answer = client.get("/api/v1/sessions/grows/forecast").json()
     assert answer["sentence"] == sentence and answer["limit"]["limit"] == limit
     assert answer["leaving"] is None and answer["offload"] == {"steps": 4, "every": None}
     for address in ("/live/", f"/sessions/{growing.pk}/forecast/", f"/sessions/{growing.pk}/"):
         html = client.get(address).content.decode()
-        assert sentence in html and "$0.12/min" in html, address
+        assert sentence in html and "$0.10/min" in html, address
 
 
 def test_a_call_that_is_not_measured_yet_has_its_cost_per_minute(growing: Session) -> None:
     """Measuring follows some seconds after the answer: until then an agent that runs had none."""
     growing.calls.filter(step=STEPS).update(cost_microusd=None)
     rate = forecast(growing).rate
-    # The last call: 16,000 tokens at $3 and 100 at $15 a million; four others at 6 cents.
-    assert rate is not None and rate.microusd == pytest.approx((4 * 60_000 + 49_500) / 2.5)
+    # The last call: 16,000 tokens at $3 and 100 at $15 a million; five others at 6 cents.
+    assert rate is not None
+    assert rate.microusd == pytest.approx((5 * 60_000 + 49_500) / 3.5, rel=0.01)
     growing.calls.filter(step=STEPS).update(model="of no known price")
     rate = forecast(growing).rate
     assert rate is not None and rate.microusd is None, "a price that is not known stays so"
@@ -87,16 +91,16 @@ def test_a_call_that_is_not_measured_yet_has_its_cost_per_minute(growing: Sessio
 def test_contexts_sent_before_the_first_report_are_no_growth(growing: Session) -> None:
     """Their sizes lack the hidden prompt: a forecast from them would come too early."""
     growing.calls.filter(step__lte=2).update(uncached=None)
-    recent = recent_calls([growing])[growing.pk]
+    recent = recent_calls([growing], 0)[growing.pk]
     assert min(recent.prompts) == 3
     assert (found := forecast(growing).next) is not None and found.growth == 1_000
     growing.calls.update(uncached=None)
-    assert min(recent_calls([growing])[growing.pk].prompts) == 1, "then all of them lack it"
+    assert min(recent_calls([growing], 0)[growing.pk].prompts) == 1, "then all of them lack it"
 
 
 def test_the_next_prompt_is_counted_as_the_reported_ones(growing: Session) -> None:
     """What logs hide is in every prompt: without it, a context that grows seems to shrink."""
-    recent = recent_calls([growing])[growing.pk]
+    recent = recent_calls([growing], 0)[growing.pk]
     sent = recent.sent[STEPS]
     hidden = 16_000 - sent
     assert hidden > 0
@@ -109,6 +113,17 @@ def test_the_next_prompt_is_counted_as_the_reported_ones(growing: Session) -> No
     assert action._sizes(growing, recent)[-1] == 16_000
     growing.used_tokens = 2_000
     assert action._sizes(growing, recent)[-1] == 2_000, "it was compacted"
+
+
+def test_a_few_seconds_are_no_rate_and_an_idle_minute_counts(growing: Session) -> None:
+    def seen(**ago: int) -> str:
+        growing.created = timezone.now() - timedelta(**ago)
+        return forecast(growing).per_minute
+
+    assert not seen(seconds=50), "too short to say a minute"
+    assert "over the last minute" in seen(seconds=70)
+    longer = seen(minutes=30)
+    assert "over the last 5 minutes" in longer and longer.startswith("$0.07")
 
 
 def test_a_session_without_a_sign_for_minutes_has_no_rate(growing: Session) -> None:

@@ -14,7 +14,16 @@ from sessions.models import Assessment, Session
 from sessions.models.accounts.teams import Team
 from sessions.models.tools.tool_use import team_calls
 from sessions.models.tools.unused import OfferedTool
-from sessions.views.tools.graph import MOST, drawing
+from sessions.views.tools.graph import (
+    APART,
+    BESIDE,
+    DOWN,
+    MOST,
+    WIDTH,
+    ToolNode,
+    _edge,
+    drawing,
+)
 from tests.sessions.made import count, reads, result, says, session, user
 from tests.sessions.pages import page_of, signed_in
 
@@ -40,6 +49,31 @@ def test_nodes_stand_by_level_with_uses_and_cost() -> None:
     assert drawing(habits_of([]), {}) is None
     many = drawing(habits_of([[f"t{i}"] for i in range(MOST + 2)]), {})
     assert many is not None and (len(many.nodes), many.left_out) == (MOST, 2)
+
+
+@pytest.mark.parametrize("level", [1, 0], ids=["before", "beside"])
+def test_a_count_is_not_under_a_node_nor_beyond_the_drawing(level: int) -> None:
+    after = (("start", 1_345),)
+    nodes = [
+        ToolNode(at, name, name, on, on * APART, at * DOWN, 9, 9, None, before, ())
+        for at, (name, on, before) in enumerate([("start", 0, ()), ("end", level, after)])
+    ]
+    edge = _edge(nodes[0], nodes[1], 1_345, 1_345)
+    assert edge.beside is (level == 0)
+    wide = 7 * len("1,345×")
+    if edge.beside:
+        assert nodes[1].x + WIDTH < edge.x and edge.x + wide <= nodes[1].x + WIDTH + BESIDE
+    else:
+        assert nodes[0].x + WIDTH < edge.x - wide and edge.x < nodes[1].x
+
+
+def test_lines_beside_the_last_nodes_make_a_drawing_wider() -> None:
+    flat = drawing(habits_of([["grep"], ["edit"], ["test"]]), {})
+    both = drawing(habits_of([["a"], ["b"]] * 5 + [["b"], ["a"]] * 5), {})
+    for found in filter(None, (flat, both)):
+        last = max(node.x for node in found.nodes) + WIDTH
+        beside = any(edge.beside for edge in found.edges)
+        assert found.width == last + (BESIDE if beside else 0)
 
 
 def test_the_page_draws_it_and_says_what_is_unknown() -> None:
