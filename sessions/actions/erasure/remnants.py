@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 
-from django.db import connection
+from django.db import ProgrammingError, connection
 
 from sessions.actions.search.indexing import merged
 
@@ -35,6 +35,32 @@ def remove(tables: Iterable[str], heard: Heard) -> None:
         for table in tables:
             cursor.execute(f'VACUUM (ANALYZE) "{table}"')
             heard()
+
+
+def rewrite(heard: Heard) -> bool:
+    """Rewrite every table, so that no free space of a file holds deleted rows, and end the files of
+    PostgreSQL's log; False if that needs more rights. Others wait for a table that is rewritten.
+    Call outside any transaction. Raises StillRead, and OperationalError where a table stays in use
+    for PATIENCE."""
+    with connection.cursor() as cursor:
+        if connection.vendor == "sqlite":
+            cursor.execute("VACUUM")
+            _empty_log(heard)
+            return True
+        cursor.execute(f"SET lock_timeout = {int(PATIENCE * 1000)}")
+        for table in connection.introspection.table_names(cursor):
+            cursor.execute(f'VACUUM (FULL, ANALYZE) "{table}"')
+            heard()
+        try:
+            # Old files of the log are used again under new names: each is filled once.
+            cursor.execute("SELECT count(*) FROM pg_ls_waldir()")
+            for _ in range(cursor.fetchone()[0] + 2):
+                cursor.execute("SELECT pg_switch_wal()")
+                cursor.execute("CHECKPOINT")
+                heard()
+        except ProgrammingError:
+            return False
+    return True
 
 
 def _rewrite_once() -> None:

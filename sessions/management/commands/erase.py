@@ -13,7 +13,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from sessions.actions.accounts import audit
 from sessions.actions.accounts.members import LastOwner
-from sessions.actions.erasure import receipts
+from sessions.actions.erasure import receipts, remnants
 from sessions.actions.erasure.again import again
 from sessions.actions.erasure.holds import Held
 from sessions.actions.erasure.requests import ErasureRule, NothingToErase, Scope, begin, scope_of
@@ -62,8 +62,17 @@ class Command(BaseCommand):
             help="erase again what the receipts in a file name (default: the server's own)",
         )
 
+        parser.add_argument(
+            "--rewrite",
+            action="store_true",
+            help="rewrite the files of the database, so that no free space holds what was erased; "
+            "locks a table at a time",
+        )
+
     def handle(self, *args: Any, **options: Any) -> None:
-        if options["verify"]:
+        if options["rewrite"]:
+            self._rewrite()
+        elif options["verify"]:
             self._verify(options["verify"])
         elif options["again"]:
             found = again(options["again"])
@@ -72,6 +81,16 @@ class Command(BaseCommand):
                 self.stderr.write(f"{found.unreadable} lines are no receipts and were left out.")
         else:
             self._erase(options)
+
+    def _rewrite(self) -> None:
+        if not remnants.rewrite(lambda: None):
+            raise CommandError(
+                "The tables are rewritten; the write-ahead log still has what was erased. As a "
+                "superuser of PostgreSQL, run SELECT pg_switch_wal(); CHECKPOINT; once for each "
+                "file in pg_wal, and twice more.",
+                returncode=1,
+            )
+        self.stdout.write("The tables are rewritten: nothing of what was erased is left in them.")
 
     def _verify(self, path: Path) -> None:
         try:

@@ -1,0 +1,61 @@
+"""The files of a PostgreSQL of this machine, as bytes: after a rewrite, nothing is in them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from django.core.management import call_command
+from django.db import connection
+
+from sessions.models import Blob, Session
+from tests.sessions.erasure.erasing import MARK, erased, eraser, talk
+from tests.sessions.programs import Program
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.store,
+    pytest.mark.usefixtures("jobs_wait"),
+]
+
+
+def folder() -> Path:
+    """The data directory of the server; skips where it cannot be read."""
+    if connection.vendor != "postgresql":
+        pytest.skip("SQLite's files are read by the other tests")
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT current_setting('data_directory'), oid FROM pg_database")
+        found = Path(cursor.fetchone()[0])
+    try:
+        next((found / "pg_wal").iterdir())
+    except OSError as error:
+        pytest.skip(f"{found}: {error.strerror}")
+    return found
+
+
+def holding(needles: list[bytes]) -> list[str]:
+    """The files of this database and of the log that hold one of some bytes."""
+    root = folder()
+    with connection.cursor() as cursor:
+        cursor.execute("CHECKPOINT")
+        cursor.execute("SELECT oid FROM pg_database WHERE datname = current_database()")
+        mine = root / "base" / str(cursor.fetchone()[0])
+    files = [*mine.iterdir(), *(root / "pg_wal").glob("0*")]
+    said = ((one, one.read_bytes().lower()) for one in files)
+    return [str(one.relative_to(root)) for one, data in said if any(n in data for n in needles)]
+
+
+def test_no_byte_is_in_the_files_after_a_rewrite(program: Program):
+    folder()
+    talk(program, "other", marked="heron")
+    session = talk(program, "run")
+    elsewhere = Session.objects.get(external_id="other").blocks.values("sha")
+    mine = session.blocks.exclude(sha__in=elsewhere).values("sha")
+    stored = Blob.objects.filter(sha__in=mine).values_list("data", flat=True)
+    needles = [MARK.encode(), *(bytes(data)[4:60].lower() for data in stored)]
+    assert len(holding(needles)) > 5
+    made = eraser(program).ask("DELETE", "/sessions/run").json()
+    erased(made["id"])
+    call_command("erase", "--rewrite")
+    assert holding(needles) == []
+    assert holding([b"heron"])
