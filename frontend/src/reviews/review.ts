@@ -53,7 +53,8 @@ type Sign = {
 export type Missed = {
   first_step: number;
   last_step: number;
-  counts: Record<Sign['kind'], number>;
+  all: number;
+  said: string;
   signs: Sign[];
 };
 export type Size = { tokens: number; basis: string; source: string };
@@ -84,6 +85,7 @@ export type Props = {
   own: Given | null;
   others: Given[];
   verdict: { tone: 'good' | 'bad' | 'neutral'; sentence: string; detail: string };
+  advice: { text: string; button: string; url: string } | null;
   suggested: Record<string, { value: number | boolean | string | null; because: string }>;
   taken_out: { tokens: number; left_before: number }; // of the prompt before; had left before, unstated
   unseen: number | null; // tokens that the log says were replaced, and does not hold

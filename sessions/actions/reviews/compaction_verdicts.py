@@ -82,17 +82,21 @@ def _judged(known: RemovalFacts) -> tuple[Tone, str]:
 
 
 def _signs(known: RemovalFacts) -> list[str]:
-    if known.simulated:
-        return []
-    files = counted(known.files, "file")
+    return [] if known.simulated else signs_said(known.signs, known.files)
+
+
+def signs_said(signs: Mapping[Kind, int], files: int) -> list[str]:
+    """After-effects in words, on every page: reads are calls, `files` the different paths that
+    these read."""
+    of = counted(files, "file")
     words = {
-        "reread": (f"read of {files} repeated", f"reads of {files} repeated"),
+        "reread": (f"read of {of} repeated", f"reads of {of} repeated"),
         "repeat": ("call repeated", "calls repeated"),
         "error": ("error met again", "errors met again"),
         "edit": ("failed edit", "failed edits"),
         "correction": ("correction by the user", "corrections by the user"),
     }
-    return [counted(count, *words[kind]) for kind, count in known.signs.items() if count]
+    return [counted(count, *words[kind]) for kind, count in signs.items() if count]
 
 
 def _followed(known: RemovalFacts) -> str:

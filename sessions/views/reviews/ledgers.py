@@ -10,15 +10,13 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.http import HttpRequest
-from django.urls import reverse
 
-from compaction.facts.facts import OUTSIDE
-from compaction.facts.paths import normal
 from compaction.losses.ledger import ENGINE
 from compaction.losses.loss_cost import loss_cost
 from compaction.losses.repairs import WINDOW
 from compaction.losses.weighty import WHY
 from compaction.summaries.model.asked import TODOS
+from sessions.access import allowed
 from sessions.actions.assessments.lost_facts import dropped_by
 from sessions.actions.replay.why import is_too_long
 from sessions.actions.reviews.after_effects import AfterEffects, Sign, after_effects
@@ -27,7 +25,7 @@ from sessions.actions.reviews.fact_ledgers import judge
 from sessions.actions.reviews.losses import paid_from, written_at
 from sessions.models import FactLedger, Revision, Run, Session
 from sessions.views.reviews import quality
-from sessions.views.web.names import run_name
+from sessions.views.reviews.loss_advice import loss_advice, why_url
 from sessions.views.web.places import entry_url, step_url
 
 SHOWN = 50
@@ -122,6 +120,9 @@ def shown(request: HttpRequest, session: Session, revision: Revision) -> dict[st
     return {
         "ledger": found,
         "missed": found["missed"],
+        "advice": loss_advice(
+            session, revision, facts, may_write=allowed(request, session.team, "write")
+        ),
         "verdict": quality.with_targets(
             verdict_on(revision, after, facts, until, lacking=lacking), measured, facts
         ),
@@ -212,18 +213,10 @@ def _line(
         step_url(session, needed, run if run.origin != Run.Origin.SIMULATED else None)
         if needed
         else "",
-        _why_url(session, run, fact)
+        why_url(session, run, fact)
         if may_ask and is_missed(fact) and fact["kind"] != "error"
         else "",
     )
-
-
-def _why_url(session: Session, run: Run, fact: Mapping[str, Any]) -> str:
-    """The page on why a fact was forgotten when a later call named it. The call may have named
-    other lines of a file."""
-    text = fact["fact"].strip(OUTSIDE)[: len(normal(fact["fact"]))]
-    asked = urlencode({"text": text, "run": run_name(run), "step": fact["needed"]})
-    return f"{reverse('why', args=[session.pk])}?{asked}"
 
 
 def _parts(parts: Sequence[Mapping[str, Any]]) -> list[Requirement]:

@@ -60,7 +60,7 @@ def item(request: HttpRequest, item_id: UUID) -> HttpResponse:
         "session": session,
         "props": {
             **_standing(request, found, request.user),
-            **original(session, found.revision),
+            **original(session, found.revision, may_write=allowed(request, session.team, "write")),
             **_around(found, request.user),
         },
     }

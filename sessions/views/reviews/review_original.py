@@ -8,29 +8,34 @@ from typing import Any
 from compaction.losses.quality import Measure, fit
 from compaction.losses.suggested import suggested
 from sessions.actions.reviews.after_effects import AfterEffects, after_effects
-from sessions.actions.reviews.compaction_verdicts import verdict_on
+from sessions.actions.reviews.compaction_verdicts import signs_said, verdict_on
 from sessions.actions.reviews.sizes import counted_at, sizes_of, taken_out
 from sessions.models import Block, Entry, FactLedger, Replacement, Revision, Session
 from sessions.models.record.replaced import unseen
 from sessions.views.reviews import quality
 from sessions.views.reviews.ledgers import aftermath
+from sessions.views.reviews.loss_advice import loss_advice
 from sessions.views.reviews.removal import closed_by, summary_texts
 from sessions.views.reviews.sections import sections
 from sessions.views.web.places import entry_name, entry_url
 
 
-def original(session: Session, revision: Revision) -> dict[str, Any]:
-    """The replaced blocks without texts, the summaries with texts, and the ledger."""
+def original(session: Session, revision: Revision, *, may_write: bool) -> dict[str, Any]:
+    """The replaced blocks without texts, the summaries with texts, the ledger, and what to do about
+    what was lost, for who `may_write` policies or not."""
     ledger = getattr(revision, "fact_ledger", None)
     listed = [_block(session, revision, entry) for entry in closed_by(revision)]
     after = after_effects(session, revision)
     before, _ = sizes_of(session, revision)
+    facts = ledger.facts if ledger is not None else []
+    advice = loss_advice(session, revision, facts, may_write=may_write)
     logged = sum(block["tokens"] for block in listed)
     taken = taken_out(counted_at(session, revision.run, revision.step - 1), before, logged)
     return {
         "blocks": listed,
         "taken_out": {"tokens": taken.tokens, "left_before": taken.left_before},
         **_judged(revision, after, ledger),
+        "advice": asdict(advice) if advice else None,
         "unseen": unseen(session, revision, logged),
         "summaries": [
             {
@@ -67,11 +72,12 @@ def _judged(revision: Revision, after: AfterEffects, ledger: FactLedger | None) 
 
 
 def _missed(session: Session, revision: Revision, found: AfterEffects) -> dict[str, Any]:
-    """After-effects, as on the compaction's page."""
+    """After-effects, in the words of the verdict."""
     return {
         "first_step": found.first_step,
         "last_step": found.last_step,
-        "counts": found.counts,
+        "all": len(found.signs),
+        "said": ", ".join(signs_said(found.counts, found.files)),
         "signs": aftermath(session, revision, found)["signs"],
     }
 

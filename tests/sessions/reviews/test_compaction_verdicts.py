@@ -146,10 +146,8 @@ def test_the_page_starts_with_it_and_each_missed_fact_leads_to_why() -> None:
         asked = "text=src%2Flost.py&run=recorded&step=3"
         assert page.links["Why?"] == f"/sessions/{found.pk}/why/?{asked}"
         assert "Weak: too much was removed; 1 lost fact" in page.text
-        assert (
-            " targets for a good compaction met, such as its size and the names it keeps."
-            in page.text
-        )
+        assert " targets for a good compaction met; missed: " in page.text
+        assert page.links["What would have kept it"] == f"{page.links['Why?']}#policies"
     assert page_of(signed_in(), page.links["Why?"]).title.startswith("Why did it forget?")
 
 

@@ -109,7 +109,8 @@ def test_what_was_missed_later_leads_into_the_replay(ours: Team, monkeypatch: py
         "sessions.views.reviews.review_original.after_effects", lambda session, revision: found
     )
     missed = shown(client, one)["missed"]
-    assert missed["counts"]["reread"] == 1 and missed["signs"][0]["what"] == "File read again"
+    assert (missed["said"], missed["all"]) == ("1 read of 1 file repeated", 1)
+    assert missed["signs"][0]["what"] == "File read again"
     assert missed["signs"][0]["url"] == f"/sessions/{read.session_id}/steps/{read.born}/?m=2"
 
 
@@ -160,7 +161,8 @@ def test_a_page_holds_what_was_replaced_the_summary_and_the_ledger(ours: Team):
     part = {"title": "", "text": "So far of s1: src/f1.py, port 8765."}
     assert found["summaries"][0]["parts"] == [part]
     assert [size["tokens"] for size in found["sizes"]] == [999, 99]
-    assert not any(found["missed"]["counts"].values()) and found["missed"]["signs"] == []
+    assert (found["missed"]["all"], found["missed"]["said"]) == (0, "")
+    assert found["missed"]["signs"] == []
     assert found["ledger"]["facts"] == FACTS
     assert found["urls"]["back"] == "" and found["own"] is None and found["others"] == []
     at = ",".join(str(block["entry"]) for block in found["blocks"])
