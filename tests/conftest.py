@@ -1,20 +1,16 @@
 """What tests of every package share: a running server, a browser, PostgreSQL."""
 
 import functools
-import http.cookiejar
 import os
-import re
 import shutil
 import socket
 import subprocess
 import sys
 import threading
 import time
-import urllib.request
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -23,16 +19,24 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests import on_postgres
-from tests.empty_store import empty_store, with_tables
+from tests.empty_store import ROOT, empty_store, with_tables
+from tests.server import (
+    SESSION,
+    START_SECONDS,
+    STARTED,
+    Server,
+    free_port,
+    running,
+    start_server,
+)
 
-ROOT = Path(__file__).resolve().parent.parent
+__all__ = ["ROOT", "SESSION", "START_SECONDS", "STARTED", "Server", "free_port", "running"]
+__all__ += ["start_server"]
+
 # How long an example takes says how busy the machine is.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
 CHROMIUM = "/usr/bin/chromium"
-START_SECONDS = 300  # beside eight busy processes on two cores a start took over 60
-ADDRESS = re.compile(r"^(https?://[\w.:\[\]-]+)(/.*)?/(login/[\w-]+/)?$")
-SESSION = "contextlab_session"
 
 
 def unavailable(what: str) -> None:
@@ -148,115 +152,26 @@ def audit_log_emptied() -> Iterator[None]:
         yield
 
 
-@dataclass
-class Server:
-    """A `contextlab serve` of its own, with its own data."""
-
-    process: subprocess.Popen[str]
-    data_dir: Path
-    address: str
-    """Without a slash at its end."""
-    login: str
-    """The printed address: signs in once, where accounts have no passwords."""
-    _cookie: str = ""
-
-    @property
-    def cookie(self) -> str:
-        """The browser session of the local user, signed in with the printed address."""
-        if not self._cookie:
-            asked = urllib.request.Request(self.login, headers={"Sec-Fetch-Site": "none"})
-            jar = http.cookiejar.CookieJar()
-            urllib.request.build_opener(urllib.request.HTTPCookieProcessor(jar)).open(asked).close()
-            self._cookie = next(cookie.value or "" for cookie in jar if cookie.name == SESSION)
-        return self._cookie
-
-    def let_in(self, context: Any) -> None:
-        """Sign in the local user in a browser context of Playwright."""
-        context.add_cookies([{"name": SESSION, "value": self.cookie, "url": self.address}])
-
-    @property
-    def log(self) -> str:
-        """What it wrote to stderr so far."""
-        return (self.data_dir / "stderr.log").read_text()
-
-    @property
-    def port(self) -> int:
-        """Where it listens on 127.0.0.1."""
-        return int(self.address.rpartition(":")[2])
-
-    def stop(self) -> int:
-        """Ends it as an operator would; returns its exit code."""
-        self.process.terminate()
-        try:
-            return self.process.wait(START_SECONDS)
-        finally:
-            self.kill()
-
-    def kill(self) -> None:
-        """Ends it as a power cut would; harmless when it has ended."""
-        self.process.kill()
-        self.process.wait()
-        if self.process.stdout is not None:
-            self.process.stdout.close()
-
-
-STARTED: list[Server] = []
-"""All servers of this run, also those that have ended."""
-
-
-def free_port() -> int:
-    """A port without a listener."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def start_server(data_dir: Path, **environment: str) -> Server:
-    """Starts `contextlab serve` and returns when it has printed its address."""
-    env = {
-        **{name: value for name, value in os.environ.items() if name != "REDIS_URL"},
-        "PYTHONPATH": str(ROOT),
-        "CONTEXTLAB_DATA_DIR": str(data_dir),
-        "DATABASE_URL": "",
-        "PORT": str(free_port()),
-        **environment,
-    }
-    with (data_dir / "stderr.log").open("a") as log:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "contextlab.cli", "serve"],
-            cwd=data_dir,  # it must not matter where it is started
-            env=env,
-            stdout=subprocess.PIPE,
-            stderr=log,
-            text=True,
-        )
-    assert process.stdout is not None
-    # A server that hangs is killed, which ends the loop below.
-    limit = threading.Timer(START_SECONDS, process.kill)
-    limit.start()
-    found = next((found for line in process.stdout if (found := ADDRESS.match(line))), None)
-    limit.cancel()
-    server = Server(process, data_dir, found[1] if found else "", found[0].strip() if found else "")
-    if not found:
-        server.kill()
-        raise RuntimeError(f"contextlab serve did not start: {server.log}")
-    STARTED.append(server)
-    return server
-
-
-@contextmanager
-def running(folder: Path, **environment: str) -> Iterator[Server]:
-    """A server with an empty store in a folder, which must end well if it was not ended."""
-    server = start_server(with_tables(folder), **environment)
-    yield server
-    if server.process.poll() is None:
-        assert server.stop() == 0, server.log
+@pytest.fixture(scope="session")
+def shared_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server for all files that one process of this run tests."""
+    with running(tmp_path_factory.mktemp("shared")) as server:
+        yield server
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A server for the tests of one file."""
-    with running(tmp_path_factory.mktemp("served")) as server:
+def served(shared_server: Server, request: pytest.FixtureRequest) -> Server:
+    """The shared server, where the tests of this file have a team of their own.
+
+    It is neither stopped nor looked into: for that there is `own_server`.
+    """
+    return shared_server.with_team(request.path.stem.removeprefix("test_").replace("_", " "))
+
+
+@pytest.fixture(scope="module")
+def own_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server for the tests of one file, which has nothing of others."""
+    with running(tmp_path_factory.mktemp("own")) as server:
         yield server
 
 

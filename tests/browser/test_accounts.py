@@ -15,6 +15,12 @@ __all__ = ["axe"]
 PASSWORD = "lantern-ferry-42"
 
 
+@pytest.fixture(scope="module")
+def served(own_server: Server) -> Server:
+    """Its local user changes, and its log is read."""
+    return own_server
+
+
 @pytest.fixture
 def invitation(page: Any) -> str:
     """The address of an invitation of a reviewer."""

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from tests.browser.agents import Agent
 from tests.browser.replays import token_of
 from tests.conftest import Server
 
 STEPS = "[aria-labelledby=tile-steps]"
+
+
+@pytest.fixture(scope="module")
+def served(own_server: Server) -> Server:
+    """Its pages show every team of a person."""
+    return own_server
 
 
 def test_it_follows_and_leaves_alone_what_is_in_use(page: Any, served: Server) -> None:

@@ -50,6 +50,12 @@ WRONG = """() => [window.broken ? 'a script ran' : '',
   ).map(one => one.outerHTML.slice(0, 200))].filter(Boolean)"""
 
 
+@pytest.fixture(scope="module")
+def served(own_server: Server) -> Server:
+    """Its every page shows hostile names."""
+    return own_server
+
+
 def import_named(served: Server, token: str, name: str) -> None:
     """Upload a file of that name that is no log."""
     boundary = b"--x\r\nContent-Disposition: form-data; name=files; filename=a.jsonl\r\n\r\n"

@@ -17,6 +17,12 @@ from tests.conftest import Server, wait_until
 __all__ = ["axe"]
 
 
+@pytest.fixture(scope="module")
+def served(own_server: Server) -> Server:
+    """Its pages show every team of a person."""
+    return own_server
+
+
 def test_the_live_list_has_the_fullest_first_and_keeps_up(
     page: Any, token: str, served: Server, axe: str
 ) -> None:

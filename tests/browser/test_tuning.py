@@ -28,6 +28,12 @@ ROLLOUT = re.compile(r"/rollouts/[\w-]{36}/$")
 DRAFT = "longer@1"
 
 
+@pytest.fixture(scope="module")
+def served(own_server: Server) -> Server:
+    """Its people and rollouts are counted."""
+    return own_server
+
+
 @pytest.fixture
 def sits_down(browser: Any, served: Server) -> Iterator[Callable[..., Any]]:
     """Open a separate browser per person; errors in a console, which also reports a violated

@@ -34,6 +34,12 @@ WORDS = "agent_sessions_blockwords"
 PLANTED = f"the key of {NAME} is {KEY}"
 
 
+@pytest.fixture(scope="module")
+def served(own_server: Server) -> Server:
+    """Its store is searched here."""
+    return own_server
+
+
 @pytest.fixture(autouse=True)
 def masking(served: Server) -> None:
     """Mask keys and a name before they are stored."""

@@ -9,7 +9,6 @@ import pytest
 
 from contextlab.client import ContextLab, Unreachable
 from tests.conftest import Server
-from tests.faults.live_agent import new_token
 
 GO_ON = {"role": "user", "content": "Go on."}
 
@@ -18,7 +17,7 @@ GO_ON = {"role": "user", "content": "Go on."}
 def test_a_batch_without_an_answer_is_stored_once(
     served: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lab = ContextLab(served.address, new_token(served.data_dir), patience=0)
+    lab = ContextLab(served.address, served.new_key(), patience=0)
     session = lab.session("unanswered")
     session.append({"role": "user", "content": "Begin."})
     ask = lab._http.request

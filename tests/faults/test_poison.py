@@ -10,7 +10,6 @@ import pytest
 from contextlab.client import ContextLab
 from tests.agent import Agent, Ledger
 from tests.conftest import Server, wait_until
-from tests.faults.live_agent import new_token
 from tests.faults.store import in_data_dir
 
 STEPS = 5
@@ -21,7 +20,7 @@ def test_ingest_contexts_and_other_sessions_go_on(
     server_with: Callable[..., Server], tmp_path: Path
 ) -> None:
     server = server_with(DJANGO_SETTINGS_MODULE="tests.faults.poison_settings")
-    lab = ContextLab(server.address, new_token(tmp_path))
+    lab = ContextLab(server.address, server.new_key())
     ledgers = {name: Ledger(tmp_path / name) for name in ("dies", "hangs", "healthy")}
     agents = [
         Agent(lab.session(name, policy="offload-first"), ledger) for name, ledger in ledgers.items()

@@ -16,7 +16,7 @@ import pytest
 
 from contextlab.client import Refused
 from tests.conftest import ROOT, Server, wait_until
-from tests.faults.live_agent import Work, new_token, watching
+from tests.faults.live_agent import Work, watching
 from tests.faults.services import IN_FULL, SOONER
 from tests.faults.store import in_data_dir
 
@@ -30,7 +30,7 @@ def test_nothing_acknowledged_is_lost_and_the_page_catches_up(
 ) -> None:
     server = server_with()
     with (
-        Work(server.address, new_token(tmp_path), "killed", tmp_path) as work,
+        Work(server.address, server.new_key(), "killed", tmp_path) as work,
         watching(browser, server, work) as watched,
     ):
         work.start()

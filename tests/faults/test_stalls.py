@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from tests.conftest import Server, wait_until
-from tests.faults.live_agent import new_token
 from tests.faults.store import in_data_dir
 
 FORM = "application/x-www-form-urlencoded"
@@ -21,8 +20,14 @@ AT_ONCE = 4
 
 
 @pytest.fixture(scope="module")
+def served(own_server: Server) -> Server:
+    """It is kept busy, and its store audited."""
+    return own_server
+
+
+@pytest.fixture(scope="module")
 def token(served: Server) -> str:
-    return new_token(served.data_dir)
+    return served.new_key()
 
 
 def ask(server: Server, method: str, path: str, body: bytes, **headers: str) -> int:

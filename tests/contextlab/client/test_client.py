@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,7 +11,7 @@ import pytest
 
 from contextlab.client import ContextLab, Refused, Unreachable, wrap
 from contextlab.client.sessions import Session
-from tests.conftest import ROOT, Server, free_port
+from tests.conftest import Server, free_port
 from tests.provider import Answer, ErrorInStream, Provider, Text, provider
 
 TOOL = {"name": "Read", "input_schema": {"type": "object"}, "description": "Read a file."}
@@ -23,10 +19,8 @@ TOOL = {"name": "Read", "input_schema": {"type": "object"}, "description": "Read
 
 @pytest.fixture(scope="module")
 def lab(served: Server) -> Iterator[ContextLab]:
-    env = {**os.environ, "CONTEXTLAB_DATA_DIR": str(served.data_dir), "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-m", "contextlab.cli", "token", "create", "--team", "local"]
-    made = subprocess.run([*command, "--json"], env=env, capture_output=True, check=True)
-    with ContextLab(served.address, json.loads(made.stdout)["token"]) as server:
+    """A client of the team of this file."""
+    with ContextLab(served.address, served.new_key()) as server:
         yield server
 
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import re
-
 import anthropic
-import httpx2
 import pytest
 
 from contextlab.client import ContextLab, OverBudget, wrap
-from tests.conftest import SESSION, Server
+from tests.conftest import Server
 from tests.contextlab.client.test_client import claude, lab, model
 from tests.provider import Provider
 
@@ -18,14 +15,8 @@ __all__ = ["claude", "lab", "model"]
 
 def limit(served: Server, session: str, tokens: int, mode: str) -> None:
     """Set a limit, as a person does in the browser."""
-    cookies = {SESSION: served.cookie}
-    with httpx2.Client(base_url=served.address, cookies=cookies, follow_redirects=True) as browser:
-        page = browser.get("/").text
-        found = re.search(r'name="csrf-token" content="(\w+)"', page)
-        assert found
-        wanted = {"scope": "session", "name": session, "tokens": tokens, "mode": mode}
-        proof = {"X-CSRFToken": found[1], "Referer": served.address}
-        browser.put("/api/v1/budgets", json=wanted, headers=proof).raise_for_status()
+    wanted = {"scope": "session", "name": session, "tokens": tokens, "mode": mode}
+    served.ask("PUT", "/api/v1/budgets", json=wanted).raise_for_status()
 
 
 def test_a_call_beyond_a_budget_is_an_error_that_says_why(served: Server, lab: ContextLab):

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
-
 import anthropic
 import httpx2
 import pytest
 
 from contextlab.client import ContextLab, Paused, managed, wrap
-from tests.conftest import SESSION, Server
+from tests.conftest import Server
 from tests.contextlab.client.test_client import claude, lab, model
 from tests.provider import Provider
 
@@ -24,13 +22,7 @@ ASK = {
 
 def act(served: Server, session: str, act: str, reason: str) -> httpx2.Response:
     """Pause or resume, as a person does in the browser."""
-    cookies = {SESSION: served.cookie}
-    with httpx2.Client(base_url=served.address, cookies=cookies, follow_redirects=True) as browser:
-        found = re.search(r'name="csrf-token" content="(\w+)"', browser.get("/").text)
-        assert found
-        proof = {"X-CSRFToken": found[1], "Referer": served.address}
-        address = f"/api/v1/sessions/{session}/{act}"
-        return browser.post(address, json={"reason": reason}, headers=proof)
+    return served.ask("POST", f"/api/v1/sessions/{session}/{act}", json={"reason": reason})
 
 
 def test_a_wrapped_client_waits_until_the_session_is_resumed(

@@ -12,7 +12,6 @@ from http.client import HTTPConnection
 import pytest
 
 from tests.conftest import Server, running, wait_until
-from tests.faults.live_agent import new_token
 
 LARGE = 9_000_000
 CLOSE = "Connection: close"
@@ -26,9 +25,15 @@ SECURITY = {
 
 
 @pytest.fixture(scope="module")
+def served(own_server: Server) -> Server:
+    """Its disk is full for a while."""
+    return own_server
+
+
+@pytest.fixture(scope="module")
 def key(served: Server) -> str:
     """A header with a valid key."""
-    return f"Authorization: Bearer {new_token(served.data_dir)}"
+    return f"Authorization: Bearer {served.new_key()}"
 
 
 def head(target: str, *more: str, host: str = "localhost") -> bytes:

@@ -44,9 +44,7 @@ def small(tmp_path_factory):
 @pytest.fixture(scope="module")
 def key(small) -> str:
     """A header with a valid key."""
-    from tests.faults.live_agent import new_token
-
-    return f"Authorization: Bearer {new_token(small.data_dir)}"
+    return f"Authorization: Bearer {small.new_key()}"
 
 
 def exchange(server, sent: bytes) -> tuple[int, bytes]:

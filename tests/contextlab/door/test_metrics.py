@@ -19,7 +19,6 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.conftest import ROOT, Server, wait_until
-from tests.faults.live_agent import new_token
 
 Start = Callable[..., Server]
 SECRET = "the-secret-content"
@@ -67,7 +66,7 @@ def worked(server_with: Start, tmp_path: Path) -> Iterator[Server]:
     server = server_with(
         CONTEXTLAB_ACCESS_LOG="1", CONTEXTLAB_LOG_FORMAT="json", CONTEXTLAB_LOG_LEVEL="INFO"
     )
-    work(server, new_token(tmp_path))
+    work(server, server.new_key())
     yield server
 
 
@@ -148,7 +147,7 @@ def test_spans_of_requests_and_jobs_without_content(server_with: Start, tmp_path
         OTEL_BSP_SCHEDULE_DELAY="100",
     )
     try:
-        work(server, new_token(tmp_path))
+        work(server, server.new_key())
         route = "POST api/v1/sessions/<path:session_id>/messages"
         for name in (route, "job tend"):
             wait_until(lambda name=name: any(one.startswith(name) for one in _Collector.names))

@@ -16,7 +16,6 @@ import pytest
 from contextlab.client import ContextLab
 from tests.conftest import Server, start_server, wait_until
 from tests.empty_store import with_tables
-from tests.faults.live_agent import new_token
 
 REQUESTS = 20
 PROMISED_SECONDS = 10
@@ -132,7 +131,7 @@ def uploading(server: Server, token: str) -> socket.socket:
 @pytest.mark.fault("A4")
 @pytest.mark.parametrize("round", range(4))
 def test_twenty_requests_a_page_and_an_upload_under_way(server: Server, round: int) -> None:
-    token = new_token(server.data_dir)
+    token = server.new_key()
     with watching(server), uploading(server, token):
         senders = Senders(server, token)
         wait_until(lambda: sum(senders.acknowledged) > 5 * round)
@@ -157,7 +156,7 @@ def locked(data_dir: Path) -> Iterator[None]:
 
 @pytest.mark.fault("A4")
 def test_twenty_requests_that_cannot_end(server: Server) -> None:
-    token = new_token(server.data_dir)
+    token = server.new_key()
     with ContextLab(server.address, token) as lab:
         lab.session("s0")
     with locked(server.data_dir):

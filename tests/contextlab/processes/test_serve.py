@@ -12,8 +12,15 @@ import urllib.request
 import pytest
 
 from contextlab import environment
+from tests.server import Server
 
 ROOT = environment.ROOT
+
+
+@pytest.fixture(scope="module")
+def served(own_server: Server) -> Server:
+    """What it printed is used here."""
+    return own_server
 
 
 def fetch(

@@ -15,7 +15,6 @@ import httpx2
 
 from tests.conftest import ROOT, Server, wait_until
 from tests.contextlab.door.test_stopping import end, stored, uploading, watching
-from tests.faults.live_agent import new_token
 from tests.faults.store import in_data_dir
 
 STEPS, LARGE_STEPS, SESSIONS = 80, 1000, 5
@@ -79,7 +78,7 @@ def test_imports_a_simulation_and_a_search_go_on_after_the_restart(
     server_with: Callable[..., Server], tmp_path: Path
 ) -> None:
     server = server_with(**ALL_AT_ONCE)
-    token = new_token(tmp_path)
+    token = server.new_key()
     with (
         Asking(server, token) as asking,
         importing(tmp_path / "logs", tmp_path) as command,

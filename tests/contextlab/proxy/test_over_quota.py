@@ -50,8 +50,8 @@ def test_calls_pass_through_unrecorded(
 def quota(served: Server, limit: str) -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     environment["CONTEXTLAB_DATA_DIR"] = str(served.data_dir)
-    command = [sys.executable, "-m", "contextlab.cli", "quota", "--requests-day", limit]
-    subprocess.run(command, env=environment, check=True)
+    command = [sys.executable, "-m", "contextlab.cli", "quota", "--team", served.team]
+    subprocess.run([*command, "--requests-day", limit], env=environment, check=True)
 
 
 def used_up(lab: ContextLab) -> bool:

@@ -22,6 +22,12 @@ Json = dict[str, Any]
 MODES = pytest.mark.parametrize("mode", ["observe", "manage"])
 
 
+@pytest.fixture(scope="module")
+def served(own_server: Server) -> Server:
+    """It is killed here."""
+    return own_server
+
+
 @pytest.fixture
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many messages each request to our server has, without those of replies alone."""

@@ -21,7 +21,7 @@ from contextlab.backup.archive import BackupUnderway, Manifest, NotABackup
 from contextlab.backup.backup import KEPT_BEFORE_MIGRATIONS as BACKUPS_KEPT
 from tests.conftest import ROOT, Server
 from tests.contextlab.stores.separate_store import PostgresStore, SqliteStore, Store
-from tests.faults.live_agent import Work, new_token
+from tests.faults.live_agent import Work
 from tests.faults.store import in_data_dir
 
 PIECE = 64 * 1024
@@ -271,7 +271,7 @@ def test_a_backup_while_an_agent_works_is_one_moment(
 ) -> None:
     server = server_with()
     made = []
-    with Work(server.address, new_token(tmp_path), "backed-up", tmp_path) as work:
+    with Work(server.address, server.new_key(), "backed-up", tmp_path) as work:
         work.start()
         for share in (0.25, 0.5, 0.75):
             work.reached(share)

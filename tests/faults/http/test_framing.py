@@ -10,7 +10,6 @@ import pytest
 
 from tests.conftest import Server
 from tests.contextlab.door.test_door import CLOSE, answer, head
-from tests.faults.live_agent import new_token
 
 APPEND = "POST /api/v1/sessions/framed/messages"
 JSON = "Content-Type: application/json"
@@ -25,7 +24,7 @@ SMUGGLED = (
 
 @pytest.fixture(scope="module")
 def token(served: Server) -> str:
-    return new_token(served.data_dir)
+    return served.new_key()
 
 
 @pytest.fixture(scope="module")

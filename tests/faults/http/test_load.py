@@ -13,13 +13,18 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests.conftest import Server
-from tests.faults.live_agent import new_token
 from tests.faults.services import IN_FULL
 from tests.faults.store import in_data_dir
 
 CLIENTS, EACH = 20, 100 if IN_FULL else 15
 RETRIES = 50
 FLOODERS, FLOOD = 50, 20 if IN_FULL else 8
+
+
+@pytest.fixture(scope="module")
+def served(own_server: Server) -> Server:
+    """It is flooded, and its store audited."""
+    return own_server
 
 
 class Answer(NamedTuple):
@@ -54,7 +59,7 @@ class Client:
 
 @pytest.fixture(scope="module")
 def token(served: Server) -> str:
-    return new_token(served.data_dir)
+    return served.new_key()
 
 
 @pytest.fixture

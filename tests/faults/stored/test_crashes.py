@@ -68,7 +68,7 @@ def test_every_append_is_synced_before_its_answer(served: Server, tmp_path: Path
     strace = shutil.which("strace")
     if strace is None:
         unavailable("strace is not installed")
-    token = new_token(served.data_dir)
+    token = served.new_key()
     append(served, token, "open")
     trace = tmp_path / "trace"
     command = [str(strace), "-f", "-qq", "-p", str(served.process.pid), "-o", str(trace)]
