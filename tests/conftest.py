@@ -19,7 +19,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests import on_postgres
-from tests.empty_store import ROOT, empty_store, with_tables
+from tests.empty_store import ROOT, empty_database, empty_store, with_tables
 from tests.server import (
     SESSION,
     START_SECONDS,
@@ -99,10 +99,12 @@ def static_files_listed_once() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def django_db_keepdb(django_db_modify_db_settings: None) -> Iterator[bool]:
-    """Whether the tables of this run's database are already there: on SQLite they are a copy."""
+    """Whether this run's database is already there: on SQLite it is a copy of the tables. On
+    PostgreSQL Django makes the copy."""
     from django.db import connection
 
     if connection.vendor != "sqlite":
+        connection.settings_dict["TEST"]["TEMPLATE"] = empty_database(on_postgres.url())
         yield False
         return
     database = Path(connection.settings_dict["TEST"]["NAME"])
