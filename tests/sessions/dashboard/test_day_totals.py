@@ -61,26 +61,36 @@ CARD = {"step": 1, "title": "", "detail": "", "tokens": 9, "advice": "", "kind":
 def team() -> Team:
     """Eighty sessions of twelve days at random, with all that is counted of them."""
     dice, team = random.Random(5), local_team()
+    sessions, created = list[Session](), list[datetime]()
     for i in range(80):
         priced = dice.random() < 0.7
-        session = Session.objects.create(
+        sessions.append(Session(
             team=team, external_id=f"s{i}",
             ended_at=NOW - dice.randrange(12 * DAY) if i % 9 else None,
             step_count=dice.randrange(40), usage_calls=dice.randrange(5), window=1000,
             cost_microusd=dice.randrange(10**6) if priced else None, break_count=i % 3,
             peak_tokens=dice.randrange(1100), agent=f"agent-{i % 4}", model=f"m{i % 3}",
             meta={"warmup": True} if i % 11 == 0 else {},
-        )  # fmt: skip
-        at = datetime.fromtimestamp((NOW - dice.randrange(12 * DAY)) / 1000, UTC)
-        Session.objects.filter(pk=session.pk).update(created=at)
-        Assessment.objects.create(
-            session=session, failures=i % 4, uncached_microusd=i, avoidable_microusd=7 * i % 50,
+        ))  # fmt: skip
+        created.append(datetime.fromtimestamp((NOW - dice.randrange(12 * DAY)) / 1000, UTC))
+    Session.objects.bulk_create(sessions)
+    for one, at in zip(sessions, created, strict=True):
+        one.created = at
+    Session.objects.bulk_update(sessions, ["created"])
+    Assessment.objects.bulk_create(
+        Assessment(
+            session=one, failures=i % 4, uncached_microusd=i, avoidable_microusd=7 * i % 50,
             unexplained_microusd=0,
-        )  # fmt: skip
-        columns = pack(msgspec.json.encode(Figures(causes=[{**CARD, "cost_microusd": i}])))
-        run = Run.objects.create(session=session, origin="recorded", columns=columns)
-        if i % 8 == 0:
-            compaction(run)
+        ) for i, one in enumerate(sessions)
+    )  # fmt: skip
+    runs = [
+        Run(
+            session=one, origin="recorded",
+            columns=pack(msgspec.json.encode(Figures(causes=[{**CARD, "cost_microusd": i}]))),
+        ) for i, one in enumerate(sessions)
+    ]  # fmt: skip
+    for run in Run.objects.bulk_create(runs)[::8]:
+        compaction(run)
     Session.objects.create(team=other_team(), external_id="theirs", ended_at=NOW - HOUR)
     return team
 
