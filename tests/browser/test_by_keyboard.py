@@ -6,9 +6,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from tests.browser.policies.test_lab import simulated
 from tests.browser.replays import assert_shows_step
 from tests.browser.test_accessibility import served
-from tests.browser.test_lab import simulated
 
 __all__ = ["served"]
 

@@ -1,6 +1,6 @@
 """Single sign-on: what a provider's claims give, change and end; and the settings for that.
 
-The sign-in itself, at a provider: tests/browser/test_single_sign_on.py.
+The sign-in itself, at a provider: tests/browser/accounts/test_single_sign_on.py.
 """
 
 from __future__ import annotations

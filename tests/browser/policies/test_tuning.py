@@ -14,9 +14,9 @@ import pytest
 
 from tests.browser.agents import Agent, answered
 from tests.browser.logs import claude_code
+from tests.browser.policies.test_lab import draft_cost, press, simulated
 from tests.browser.test_accessibility import axe, faults
 from tests.browser.test_by_keyboard import tab_to
-from tests.browser.test_lab import draft_cost, press, simulated
 from tests.conftest import Server, wait_until
 
 __all__ = ["axe"]
