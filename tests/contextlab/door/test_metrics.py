@@ -19,6 +19,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.conftest import ROOT, Server, wait_until
+from tests.empty_store import with_tables
 
 Start = Callable[..., Server]
 SECRET = "the-secret-content"
@@ -166,7 +167,7 @@ def test_a_worker_whose_figures_have_no_address_says_so_and_ends(
         env={
             **os.environ,
             "PYTHONPATH": str(ROOT),
-            "CONTEXTLAB_DATA_DIR": str(tmp_path),
+            "CONTEXTLAB_DATA_DIR": str(with_tables(tmp_path)),
             "DATABASE_URL": "",
             "REDIS_URL": redis_url,
             "CONTEXTLAB_WORKER_METRICS": "nowhere",
