@@ -8,6 +8,7 @@ from math import log
 
 from django.urls import reverse
 
+from sessions.actions.web.verdicts import listed
 from sessions.figures import at_least, day, finely, money, tokens
 from sessions.models import Session, Team
 from sessions.models.cache.causes import CauseSums, causes_in
@@ -155,7 +156,7 @@ def _session_why(found: Session, others: Spent, *, bound: bool) -> str:
     usually = f"{at_least(round(usual), bound=bound)} on average"
     return (
         f"{said}. It cost {'up to ' if bound else ''}{mine.cost / usual:,.1f} times as much as "
-        f"{over} ({usually}): " + " and ".join(f"{times[one]:,.1f} times {one}" for one in close)
+        f"{over} ({usually}): {listed([f'{times[one]:,.1f} times {one}' for one in close])}"
     )
 
 
