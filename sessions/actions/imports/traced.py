@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from uuid import UUID
 
+from django.db import transaction
 from django.db.models import F, Q, QuerySet
 
+from compaction.context import wire
 from sessions.actions.archives.unpack import open_named
 from sessions.actions.imports.changed import (
     IfChanged,
@@ -21,6 +23,8 @@ from sessions.actions.imports.changed import (
 )
 from sessions.actions.imports.traced_store import (
     StoredContext,
+    repeats_of,
+    reported_of,
     shape_of,
     stored_calls,
     stored_shape,
@@ -31,6 +35,8 @@ from sessions.actions.record.prepare import Count
 from sessions.importers import records
 from sessions.importers.traces.traced_calls import (
     OPENING,
+    REPEATS,
+    RESPONSE,
     TOOLS,
     TracedCall,
     TracedContext,
@@ -81,8 +87,15 @@ class _Group:
     def __init__(self, team: Team, log: records.Log, name: str) -> None:
         self.team, self.log, self.name = team, log, name
         stored = self._stored().order_by(F("started_at").asc(nulls_first=True), "external_id")
-        self.sessions = {one.external_id: one for one in stored}
+        # Calls without content leave no time at their session, which would come first.
+        ordered = sorted(stored, key=lambda one: one.external_id != name)
+        self.sessions = {one.external_id: one for one in ordered}
         self.root = self.sessions.get(name)
+        self._by_pk = {one.pk: one for one in self.sessions.values()}
+        named = ModelCall.objects.filter(
+            session__in=list(self._by_pk), usage_raw__contains=f'"{RESPONSE}"'
+        )
+        self._answered = {str(reported_of(one)[RESPONSE]): one for one in named}
 
     def _stored(self) -> QuerySet[Session]:
         theirs = Q(source=self.log.format) & (
@@ -95,7 +108,13 @@ class _Group:
         """Store what is new in calls. Raises _TraceMoved if the group is another by now."""
         known = self._known({one.id for one in calls} | {one.parent for one in calls})
         new = [one for one in counted_calls(calls) if self._counts(one, known)]
+        again = self._repeating(new)
+        if repeats := [(again[one.id], one) for one in new if one.id in again and one.has_content]:
+            self._keep_repeats(repeats)
+            raise _TraceMoved
+        new = [one for one in new if one.id not in again]
         if not new:
+            known |= {name: self._by_pk[call.session_id] for name, call in again.items()}
             there = dict.fromkeys(known[one.id] for one in calls if one.id in known)
             return [ImportedSession(one, 0, False) for one in there]
         contexts = contexts_of(new, self._contexts(new))
@@ -113,11 +132,43 @@ class _Group:
         return self._write(contexts, gone, count)
 
     def _known(self, ids: Iterable[str]) -> dict[str, Session]:
-        """The sessions of calls."""
-        by_pk = {one.pk: one for one in self.sessions.values()}
+        """The sessions of calls, also by the spans that repeat them."""
         rows = ModelCall.objects.filter(call__in=list(ids), session__team=self.team)
-        pairs = rows.values_list("call", "session")
-        return {call: by_pk[pk] for call, pk in pairs if pk in by_pk}
+        pairs = [
+            *rows.values_list("call", "session"),
+            *(
+                (name, one.session_id)
+                for one in self._answered.values()
+                for name in repeats_of(one)
+            ),
+        ]
+        return {call: self._by_pk[pk] for call, pk in pairs if pk in self._by_pk}
+
+    def _repeating(self, new: Sequence[TracedCall]) -> dict[str, ModelCall]:
+        """The new calls that only repeat stored ones, each with its own; not those that may take
+        its place, or show what is within them to be the same call."""
+        within = {span_in(_opening(one)) for one in self.sessions.values()}
+        found = {}
+        for one in new:
+            call = self._answered.get(one.response)
+            if call is None or span_in(_opening(self._by_pk[call.session_id])):
+                continue
+            is_later = not one.has_content or (one.at or 0) > (call.at or 0)
+            if is_later and within.isdisjoint((one.id, *one.repeats)):
+                found[one.id] = call
+        return found
+
+    def _keep_repeats(self, repeats: Sequence[tuple[ModelCall, TracedCall]]) -> None:
+        """Note spans with content at the calls that they repeat."""
+        with transaction.atomic():
+            self._expect_unchanged()
+            for call, one in repeats:
+                raw = reported_of(call)
+                raw[REPEATS] = sorted({*repeats_of(call), one.id, *one.repeats})
+                call.usage_raw = wire.encode({"raw": raw}).decode("utf-8", "replace")
+                call.save(update_fields=["usage_raw"])
+            changed = {call.session_id for call, _ in repeats}
+            Session.objects.filter(pk__in=changed).update(version=F("version") + 1)
 
     def _counts(self, one: TracedCall, known: dict[str, Session]) -> bool:
         """Whether a call is not stored, and counts beside those that are (`counted_calls`)."""
@@ -157,6 +208,8 @@ class _Group:
         if self.root is None:
             return False
         if any(one.early for one in contexts) or not all(map(_opening, self.sessions.values())):
+            return True
+        if any(one.response in self._answered for one in new):
             return True
         if _opening(self.root) == TOOLS and any(one.is_model for one in new):
             return True

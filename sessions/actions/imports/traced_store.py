@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 from django.db.models import QuerySet
 
@@ -15,13 +15,16 @@ from sessions.importers.reported import Reported
 from sessions.importers.traces.said import TraceMessage
 from sessions.importers.traces.traced_calls import (
     OPENING,
+    REPEATS,
+    RESPONSE,
     TOOLS,
     TracedCall,
     TracedContext,
     digest_in,
     span_in,
 )
-from sessions.models import Edit, Entry, Message, Revision, Run, Session
+from sessions.importers.wire import mapping, sequence, string
+from sessions.models import Edit, Entry, Message, ModelCall, Revision, Run, Session
 from sessions.models.record.model_calls import usage_of
 from sessions.models.record.values import contents
 
@@ -64,11 +67,11 @@ class StoredContext(TracedContext):
 
 
 class Shape(NamedTuple):
-    """What tells the records of a session apart: keys of messages with their calls, calls, and keys
-    of rewinds."""
+    """What tells the records of a session apart: keys of messages with their calls, calls with the
+    spans that repeat them, and keys of rewinds."""
 
     messages: list[tuple[str | None, str]]
-    calls: list[str]
+    calls: list[tuple[str, ...]]
     rewinds: list[str | None]
 
     def begins(self, other: Shape) -> bool:
@@ -86,17 +89,32 @@ def shape_of(made: list[records.Record]) -> Shape:
     named = (
         one.call for one in made if isinstance(one, records.Message | records.Call) and one.call
     )
-    rewinds = [one.key for one in made if isinstance(one, records.Rewind)]
-    return Shape(messages, list(dict.fromkeys(named)), rewinds)
+    repeats = {
+        one.call: sequence(mapping(one.usage_raw).get(REPEATS))
+        for one in made
+        if isinstance(one, records.Call)
+    }
+    calls = [(name, *repeats.get(name, ())) for name in dict.fromkeys(named)]
+    return Shape(messages, calls, [one.key for one in made if isinstance(one, records.Rewind)])
 
 
 def stored_shape(session: Session) -> Shape:
     """The shape of a stored session."""
     return Shape(
         list(session.messages.order_by("seq").values_list("key", "call")),
-        list(session.calls.order_by("step").values_list("call", flat=True)),
+        [(one.call, *repeats_of(one)) for one in session.calls.order_by("step")],
         list(_rewinds(session).values_list("key", flat=True)),
     )
+
+
+def reported_of(call: ModelCall) -> dict[str, Any]:
+    """The usage of a stored call as reported, with its response."""
+    return mapping(json.loads(call.usage_raw)["raw"]) if call.usage_raw else {}
+
+
+def repeats_of(call: ModelCall) -> list[str]:
+    """The spans that repeat a stored call."""
+    return [str(one) for one in sequence(reported_of(call).get(REPEATS))]
 
 
 def _rewinds(session: Session) -> QuerySet[Revision]:
@@ -126,6 +144,7 @@ def stored_calls(session: Session) -> Iterator[TracedCall]:
     tools = [one for one in said if one.key.startswith("tools-")]
     for call in session.calls.order_by("step"):
         answer = [one for one in said if one.row.call == call.call]
+        raw = reported_of(call)
         made = TracedCall(
             id=call.call,
             group=group,
@@ -139,10 +158,12 @@ def stored_calls(session: Session) -> Iterator[TracedCall]:
             model=call.model,
             agent=session.agent,
             usage=Reported(usage_of(call), call.reconciles),
-            usage_raw=json.loads(call.usage_raw)["raw"] if call.usage_raw else None,
+            usage_raw={k: v for k, v in raw.items() if k not in (RESPONSE, REPEATS)} or None,
             stop_reason=call.stop_reason,
             line=answer[0].row.line if answer else 0,
             parent=span_in(opening),
+            response=string(raw.get(RESPONSE)),
+            repeats=repeats_of(call),
         )
         offered = [one for one in tools if one.row.born <= call.step]
         made.tools = offered[-1].said.blocks[0]["tools"] if offered else []

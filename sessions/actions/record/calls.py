@@ -43,6 +43,7 @@ def update_call(call: ModelCall, record: records.Call) -> bool:
         call.reasoning = record.usage.reasoning
         call.iterations = packed(record.usage)
         call.reconciles = record.reconciles
+    if record.usage is not None or record.usage_raw is not None:
         call.usage_raw = wire.encode({"raw": record.usage_raw}).decode("utf-8", "replace")
     return _facts(call) != before
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from sessions.importers.records import Call, Json, Log, Message, Rewind, Session
 from sessions.importers.reported import NOTHING, Reported
 from sessions.importers.traces.said import TraceMessage, digest_of
-from sessions.importers.wire import Block
+from sessions.importers.wire import Block, mapping
 
 LONGEST = 60
 """Characters of a stop reason, and of other short fields."""
@@ -26,6 +26,9 @@ _SPAN = "span-"
 OPENING = "opening"
 """Where a session's metadata names its opening."""
 
+RESPONSE, REPEATS = "response.id", "response.spans"
+"""Where the usage of a call, as reported, names its response, and the spans that repeat it."""
+
 
 @dataclass(slots=True)
 class TracedCall:
@@ -33,7 +36,7 @@ class TracedCall:
 
     `group` is the conversation or trace. `said` is the prompt, or the result of the tool. Times are
     milliseconds since the epoch. `parent` is the id of the span around it, `response` the
-    provider's id of the response.
+    provider's id of the response, `repeats` the ids of other spans with content that have it.
     """
 
     id: str
@@ -51,6 +54,21 @@ class TracedCall:
     line: int = 0
     parent: str = ""
     response: str = ""
+    repeats: list[str] = field(default_factory=list)
+
+    @property
+    def has_content(self) -> bool:
+        """Whether it says anything."""
+        return bool(self.said or self.answer)
+
+    @property
+    def reported(self) -> Json:
+        """Its usage as reported, with its response and what repeats it."""
+        raw = self.usage_raw if self.usage.usage else None
+        if not self.response:
+            return raw
+        named = {RESPONSE: self.response} | ({REPEATS: self.repeats} if self.repeats else {})
+        return {**mapping(raw), **named}
 
     @property
     def order(self) -> tuple[int, int, str]:
@@ -77,16 +95,20 @@ def counted_calls(calls: Iterable[TracedCall]) -> list[TracedCall]:
     A span repeats a model call, as an SDK's own beside that of an instrumentation, if it has the id
     of the same response, or no content and is within the span of the call.
     """
-    calls = sorted(calls, key=lambda one: one.order)
+    calls = sorted({one.id: one for one in calls}.values(), key=lambda one: one.order)
     made = [one for one in calls if one.is_model]
-    heard = {one.id for one in made if one.said or one.answer}
-    responses: set[str] = set()
+    heard = {named for one in made if one.has_content for named in (one.id, *one.repeats)}
+    answered: dict[str, TracedCall] = {}
     again: set[str] = set()
-    for one in sorted(made, key=lambda one: one.id not in heard):
-        if one.response in responses or one.id not in heard and one.parent in heard:
+    for one in sorted(made, key=lambda one: not one.has_content):
+        if (first := answered.get(one.response)) is not None:
+            again.add(one.id)
+            repeats = {*first.repeats, *one.repeats, *((one.id,) if one.has_content else ())}
+            first.repeats = sorted(repeats)
+        elif not one.has_content and one.parent in heard:
             again.add(one.id)
         elif one.response:
-            responses.add(one.response)
+            answered[one.response] = one
     return [one for one in made or calls if one.id not in again]
 
 
@@ -213,7 +235,7 @@ class TracedContext:
                     model=one.model,
                     at=one.at,
                     usage=one.usage.usage,
-                    usage_raw=one.usage_raw if one.usage.usage else None,
+                    usage_raw=one.reported,
                     reconciles=one.usage.reconciles,
                     stop_reason=one.stop_reason[:LONGEST],
                     line=one.line,

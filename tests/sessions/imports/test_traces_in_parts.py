@@ -117,6 +117,29 @@ def agent_with_sub_agents(made: Traced) -> Traced:
     return made
 
 
+def one_response_by_two_spans(made: Traced) -> Traced:
+    """Model calls with a span of the SDK and one of an instrumentation, which name the response."""
+    main = made.begin("invoke_agent", None)
+    history: list[Said] = [text("user", "Find the kelp.")]
+    for number in range(3):
+        name = f"msg_{number}"
+        answer = text("assistant", f"At pier {number}.")
+        outer = made.begin("chat", main, **{"response.id": name})
+        within = outer if number == 1 else main
+        inner = made.begin("chat", within, **{"response.id": name})
+        own = made.begin("chat", inner)  # without content, within the span that repeats
+        said = {"gen_ai.input.messages": history, "gen_ai.output.messages": [answer]}
+        for span in (outer, inner, own):
+            made.used(span, len(history))
+        for span in (outer, inner)[number == 2 :]:
+            span.set_attributes({key: json.dumps(one) for key, one in said.items()})
+        for span in (own, inner, outer):
+            made.end(span)
+        history += [answer, text("user", "And then?")]
+    made.end(main)
+    return made
+
+
 def without_content(made: Traced) -> Traced:
     """An agent and a sub-agent whose instrumentation leaves messages out."""
     main = made.begin("invoke_agent", None)
@@ -143,6 +166,7 @@ TREES = {
     "sub-agents": agent_with_sub_agents(Traced()).ended(),
     "no content": without_content(Traced()).ended(),
     "tools": tools_alone(Traced()).ended(),
+    "responses": one_response_by_two_spans(Traced()).ended(),
 }
 
 
@@ -248,6 +272,15 @@ def test_a_sub_agent_is_a_session_of_its_own():
     assert sorted(row["step_count"] for row in rows.values()) == [1, 2]
     assert [end for _, end in whole[trace]["left"]] == [3, 3, 3], "the prompt that changed"
     assert main["usage_calls"] == 3, "the SDK's own span counts once with the instrumentation's"
+
+
+@pytest.mark.django_db
+def test_a_response_counts_once_however_many_spans_and_requests_name_it():
+    spans = TREES["responses"]
+    for sent in ([spans], [[one] for one in spans], [[one] for one in spans[::-1]]):
+        (found,) = made_of(sent).values()
+        assert [(one[1], one[5]) for one in found["calls"]] == [(1, 10), (2, 30), (3, 50)]
+        assert len(found["messages"]) == 6
 
 
 @pytest.mark.django_db
