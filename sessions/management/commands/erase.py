@@ -61,7 +61,6 @@ class Command(BaseCommand):
             metavar="FILE",
             help="erase again what the receipts in a file name (default: the server's own)",
         )
-
         parser.add_argument(
             "--rewrite",
             action="store_true",

@@ -74,7 +74,7 @@ def test_others_do_not_see_it(program: Program, role: str):
 def run(**given: Any) -> None:
     options = dict.fromkeys(("session", "task", "metadata", "text", "member", "verify", "again",
                              "receipt"))  # fmt: skip
-    flags = dict.fromkeys(("whole_team", "dry_run", "yes"), False)
+    flags = dict.fromkeys(("whole_team", "dry_run", "yes", "rewrite"), False)
     Command().handle(**(options | flags | {"reason": "", "team": None} | given))
 
 
