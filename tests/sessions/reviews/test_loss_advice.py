@@ -71,3 +71,8 @@ def test_the_setting_is_not_named_where_it_changes_nothing(
 ) -> None:
     found = advised(session, fact("error"), fact("path"), **but)
     assert found is not None and found.button == "What would have kept it"
+
+
+def test_the_setting_is_named_for_errors_only(session: Session) -> None:
+    found = advised(session, fact("path"))
+    assert found is not None and found.button == "What would have kept it"
