@@ -7,7 +7,7 @@ from ninja import Router
 
 from sessions.actions.imports.uploads import BodyFile, begin_upload
 from sessions.api.imports.imports import team_with_room
-from sessions.api.web.exchange import done_once
+from sessions.api.web.exchange import done_once, json_answer
 from sessions.api.web.problems import Refusal
 
 router = Router(tags=["Imports"])
@@ -29,7 +29,6 @@ OTLP = {
 
 
 @router.post("traces", url_name="traces", openapi_extra=OTLP)
-@done_once
 def traces(request: HttpRequest) -> HttpResponse:
     """Take spans from an OpenTelemetry exporter; a job makes sessions of their model calls.
 
@@ -45,8 +44,16 @@ def traces(request: HttpRequest) -> HttpResponse:
         )
     if request.headers.get("Content-Encoding", "identity").lower() not in ENCODINGS:
         raise Refusal(415, "Unknown encoding", "Send the body as it is, or gzipped.")
+    answer = _taken(request)
+    if kind == PROTOBUF:
+        answer.content, answer["Content-Type"] = b"", PROTOBUF
+    return answer
+
+
+@done_once
+def _taken(request: HttpRequest) -> HttpResponse:
+    """An ExportTraceServiceResponse that says nothing: all was taken. As JSON, which is kept."""
     team = team_with_room(request)
     if request.body:  # as it came: the job unpacks it, within the bounds of archives
         begin_upload(team, [BodyFile("OTLP traces", request.body)], actor=None)
-    # An ExportTraceServiceResponse that says nothing: all was taken.
-    return HttpResponse(b"" if kind == PROTOBUF else b"{}", content_type=kind)
+    return json_answer({})

@@ -87,6 +87,18 @@ class TestOperation:
             assert answer.content == (b"" if kind == PROTOBUF else b"{}")
         assert stored() == (4, 2, ["harbor-1"])
 
+    @pytest.mark.parametrize(("kind", "said"), [(PROTOBUF, b""), (JSON, b"{}")])
+    def test_a_request_with_an_idempotency_key_is_taken_once(
+        self, program: Program, kind: str, said: bytes
+    ):
+        request = encode_spans(spans())
+        data = request.SerializeToString() if kind == PROTOBUF else MessageToJson(request).encode()
+        for again in (False, True):
+            answer = program.ask("POST", "/traces", data, content_type=kind, idempotency_key="a")
+            assert (answer.status_code, answer["Content-Type"]) == (200, kind)
+            assert (answer.content, "Idempotent-Replay" in answer) == (said, again)
+        assert Import.objects.count() == 1
+
     def test_what_is_refused(self, program: Program):
         def status(code: int, body: bytes, kind: str, **how: str) -> None:
             assert_problem(program.ask("POST", "/traces", body, content_type=kind, **how), code)
