@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from enum import StrEnum
 from typing import NamedTuple
-from uuid import UUID
 
 from django.db import transaction
 
@@ -121,9 +120,9 @@ def _replaced(
     """Delete the stored session, and append the log under its ids."""
     with transaction.atomic():
         # An agent that is sending, or another import, goes first or waits.
-        Session.objects.select_for_update().filter(pk=stored.pk).first()
+        stored = Session.objects.select_for_update().filter(pk=stored.pk).first() or stored
         shas = erase(team, Session.objects.filter(pk=stored.pk))
-        made = _appended(team, log, one, count, pk=stored.pk)
+        made = _appended(team, log, one, count, replaced=stored)
         erase_unused(team, shas)
         audit.note(team, audit.COMMAND, "session.replaced", str(stored.pk), source=log.format)
     return made
@@ -136,11 +135,11 @@ def _appended(
     count: Count,
     *,
     only_same: bool = True,
-    pk: UUID | None = None,
+    replaced: Session | None = None,
 ) -> ImportedSession:
     open_named(team, [one.external_id, *one.former_ids, one.parent])
     counted, copied = count_once(team, one)
-    made = append(team, counted, count, source=log.format, only_same=only_same, pk=pk)
+    made = append(team, counted, count, source=log.format, only_same=only_same, replaced=replaced)
     if copied:
         log.problems.append(
             f"{copied} model calls of {one.external_id} are in another session, too, as after a "

@@ -244,10 +244,10 @@ class _Group:
     def _write(
         self, contexts: Sequence[TracedContext], gone: Sequence[Session], count: Count
     ) -> list[ImportedSession]:
-        def begin() -> dict[str, UUID]:
+        def begin() -> dict[str, Session]:
             self._expect_unchanged()
             erase(self.team, Session.objects.filter(pk__in=[one.pk for one in gone]))
-            return {one.external_id: one.pk for one in gone}
+            return {one.external_id: one for one in gone}
 
         sessions = [one.session for one in contexts]
         made = append_all(self.team, sessions, count, source=self.log.format, begin=begin)

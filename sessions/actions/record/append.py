@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from uuid import UUID
 
 from django.db import transaction
 from django.db.models import Q
@@ -52,18 +51,19 @@ def append(
     *,
     source: str,
     only_same: bool = False,
-    pk: UUID | None = None,
+    replaced: Session | None = None,
 ) -> AppendResult:
     """Append the given records to a session; all or nothing is stored.
 
     Known messages are recognized by key, or by the longest prefix of equal digests; a history that
     diverges after a known prefix is recorded as a rewind. Blocks are counted and hashed before the
     transaction begins. With `only_same`, raises ChangedLog if a known message is another now, or if
-    the session is of another kind: recorded live, or not. `pk` is the id of a new session.
+    the session is of another kind: recorded live, or not. A new session takes the place of one
+    that was `replaced`: it has its id, and goes on with its versions.
     """
     incoming, prepared = _prepared(team, incoming, count)
     with transaction.atomic():
-        made = _append(team, incoming, prepared, source, demo=False, pk=pk)
+        made = _append(team, incoming, prepared, source, demo=False, replaced=replaced)
         is_other_kind = (made.session.source == LIVE) != (source == LIVE)
         if only_same and (made.other_lines or is_other_kind):
             raise ChangedLog(made.session, made.other_lines)
@@ -77,17 +77,17 @@ def append_all(
     *,
     source: str,
     demo: bool = False,
-    begin: Callable[[], Mapping[str, UUID]] = dict,
+    begin: Callable[[], Mapping[str, Session]] = dict,
 ) -> list[AppendResult]:
     """Append to several sessions, all or none; new sessions are marked as `demo` if requested.
 
-    `begin` runs first in the transaction, and says the ids of new sessions by external id.
+    `begin` runs first in the transaction, and says which sessions were replaced, by external id.
     """
     prepared = [_prepared(team, one, count) for one in incoming]
     with transaction.atomic():
-        pks = begin()
+        replaced = begin()
         return [
-            _append(team, one, ready, source, demo=demo, pk=pks.get(one.external_id))
+            _append(team, one, ready, source, demo=demo, replaced=replaced.get(one.external_id))
             for one, ready in prepared
         ]
 
@@ -99,10 +99,10 @@ def _append(
     source: str,
     *,
     demo: bool,
-    pk: UUID | None = None,
+    replaced: Session | None = None,
 ) -> AppendResult:
     named = _named(team, incoming, prepared)
-    session, created = _session(team, incoming, named, source, demo=demo, pk=pk)
+    session, created = _session(team, incoming, named, source, demo=demo, replaced=replaced)
     new = Numbering(session)
     new.take(incoming.records, prepared)
     if new.fresh:
@@ -152,7 +152,7 @@ def _session(
     source: str,
     *,
     demo: bool,
-    pk: UUID | None,
+    replaced: Session | None,
 ) -> tuple[Session, bool]:
     refuse_erased(team, named)
     session, created = Session.objects.select_for_update().get_or_create(
@@ -168,7 +168,8 @@ def _session(
             "meta": incoming.meta,
             "parent_external_id": incoming.parent or "",
             "parent_call": incoming.parent_call or "",
-            **({"id": pk} if pk else {}),
+            # Versions must not come again: who compares them would take the new for the old.
+            **({"id": replaced.pk, "version": replaced.version} if replaced else {}),
         },
     )
     refuse_gone(session)

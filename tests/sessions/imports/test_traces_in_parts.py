@@ -368,6 +368,28 @@ def test_another_import_of_the_group_comes_first(
     assert stored(ours) == made_of([[spans[at] for at in (*before, *now, *meanwhile)]])
 
 
+@pytest.mark.django_db
+@pytest.mark.store
+def test_another_import_writes_the_group_again_meanwhile(monkeypatch: pytest.MonkeyPatch):
+    made, ours = Traced(), team()
+    for number in range(4):
+        span = made.begin("chat", None, **{"conversation.id": "kelp"})
+        made.used(span, number + 1)
+        made.end(span)
+    first, second, third, last = made.ended()
+    append_all = traced.append_all
+
+    def later(*args: Any, **kwargs: Any) -> Any:
+        monkeypatch.setattr(traced, "append_all", append_all)
+        send(ours, [[second]])
+        return append_all(*args, **kwargs)
+
+    send(ours, [[last], [third]])
+    monkeypatch.setattr(traced, "append_all", later)
+    send(ours, [[first]])
+    assert stored(ours) == made_of([[first, second, third, last]])
+
+
 def test_a_batch_processor_of_opentelemetry_sends_to_a_server(served: Server):
     key = token(served)
     exporter = OTLPSpanExporter(
