@@ -25,9 +25,10 @@ from compaction.summaries.extract import extractive
 class Recording:
     """A session read once, for simulation under any number of policies.
 
-    `lived` holds its recorded contexts; `permille` scales o200k counts to its counting. `counted`
-    caches o200k counts of texts made by policies, which often repeat. `copied`: calls of another
-    session are among its calls, without their usage, as that session paid for them.
+    `lived` holds the contexts that the model saw, `managed`: of a policy, whose breakpoints are
+    ours; `permille` scales o200k counts to its counting. `counted` caches o200k counts of texts
+    made by policies, which often repeat. `copied`: calls of another session are among its calls,
+    without their usage, as that session paid for them.
 
     Costs count the calls that reported usage, or all if none did. The recorded contexts cost what
     those calls were billed; simulated costs are scaled by the bill over what the rules of a
@@ -39,6 +40,7 @@ class Recording:
     permille: int
     counted: dict[str, int] = field(default_factory=dict)
     copied: bool = False
+    managed: bool = False
     _lived_costs: dict[Terms, int | None] = field(default_factory=dict)
 
     @cached_property
@@ -66,7 +68,7 @@ class Recording:
         last = len(self.lived.steps)
         seen = tuple(entry for entry in self.lived.entries if entry.from_step <= last)
         lived = replace(self.lived, entries=seen)
-        return estimate_cache(lived, self.value.calls, replace(terms, frontier=False))
+        return estimate_cache(lived, self.value.calls, replace(terms, frontier=self.managed))
 
     @cached_property
     def billed(self) -> int | None:

@@ -23,11 +23,12 @@ from compaction.simulation.run import CacheRun, simulate_cache
 from compaction.simulation.simulate import Run as RunValue
 from sessions.actions.archives.unpack import open_all
 from sessions.actions.record.measure import least_gap
-from sessions.models import Session
-from sessions.models.record.lived import recorded_run
+from sessions.actions.reviews.losses import seen_run
+from sessions.models import Run, Session
+from sessions.models.record.lived import lived_run
 from sessions.models.record.values import recorded_session
 
-ENGINE = 9
+ENGINE = 10
 """Increment whenever the same records and policy give different figures, so that earlier results
 are not reused."""
 
@@ -47,16 +48,19 @@ def recording_of(session: Session) -> Recording:
         session = copy(session)
         session.count_with(learned)
     value = recorded_session(session, window=session.window_taken)
-    lived = recorded_run(session)
+    seen = seen_run(session)
+    assert seen is not None, "a session that is simulated has a recorded run"
+    lived = lived_run(session, seen)
     if learned is not None:
-        seen = {step.step: step.total for step in lived.steps}
+        totals = {step.step: step.total for step in lived.steps}
         prompts = {
             call.step: call.usage.opening.prompt for call in value.calls if call.usage is not None
         }
-        hidden = least_gap((), prompts, seen)
+        hidden = least_gap((), prompts, totals)
         value, lived = replace(value, hidden=hidden), replace(lived, hidden=hidden)
     copied = bool(session.meta.get("copied_calls"))
-    return Recording(value, lived, session.token_ratio, copied=copied)
+    managed = seen.origin == Run.Origin.MANAGED
+    return Recording(value, lived, session.token_ratio, copied=copied, managed=managed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +81,9 @@ def figures_of(recording: Recording, policy: Policy) -> Simulated:
     share); `definition_tokens_sent` are those of tool definitions in the log, null if it has none,
     `unused_definition_tokens_sent` of these the ones of tools that no step used: without them from
     the start, their cost would be saved. Money is micro-dollars, null without a price. The recorded
-    baseline is the session as logged, with its own compactions and clearings, at what its calls
-    reported (`cost_reported`), else priced by the same rules. Simulated costs are scaled to that
+    baseline is what the model saw: the session as logged, with its own compactions and clearings,
+    or its managed contexts if it ran under a policy, at what its calls reported (`cost_reported`),
+    else priced by the same rules. Simulated costs are scaled to that
     (`Recording`). `cost_recorded_ttl_microusd` is its cost with the policy's TTL, so the rest of a
     saving is that of edits. `needs` and the four shares are needed-later recall; `read_back_tokens`
     is what the agent would have to read again for needs that are only retrievable (both:

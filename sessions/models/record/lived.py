@@ -1,8 +1,10 @@
-"""The recorded run as an engine value: the contexts that a session really had."""
+"""A stored run as an engine value: the contexts that a session really had."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
+from heapq import heappop, heappush
 
 from compaction.cache.prefix import PrefixSums
 from compaction.context import edits
@@ -13,27 +15,40 @@ from compaction.policies.presets import PRESETS
 from compaction.simulation.simulate import Run as RunValue
 from compaction.simulation.simulate import StepTokens
 from sessions.models.record.model_calls import calls_of
-from sessions.models.record.revisions import Entry, Run
+from sessions.models.record.revisions import Edit, Entry, Run
 from sessions.models.record.sessions import Session
 from sessions.models.record.values import blocks_of, contents
 
 
-def recorded_run(session: Session) -> RunValue:
-    """Build the recorded contexts in the form of a simulation, so that both are priced by one set
-    of rules.
+def lived_run(session: Session, run: Run) -> RunValue:
+    """Build the contexts of a recorded or managed run in the form of a simulation, so that both are
+    priced by one set of rules.
 
     Tokens are in the session's counting; texts are omitted, except of summaries. O(n log n) in
     entries and steps.
     """
-    run = Run.objects.get(session=session, origin=Run.Origin.RECORDED)
     entries = _entries(session, run)
     revisions = tuple(
-        edits.Revision(row.number, row.step, row.trigger, (), 0, 0)  # type: ignore[arg-type]
-        for row in run.revisions.order_by("number")
+        edits.Revision(number, step, trigger, (), 0, 0)  # type: ignore[arg-type]
+        for number, step, trigger in _revisions(run)
     )
     by_step = {revision.step: revision.number for revision in revisions}
     steps = recorded_steps(entries, calls_of(session), by_step)
     return RunValue(PRESETS["passthrough"], steps, entries, revisions, (), session.hidden_tokens)
+
+
+def _revisions(run: Run) -> Iterator[tuple[int, int, str]]:
+    """Number, step and trigger of each revision: `clear` for those of a policy that wrote no
+    summary."""
+    compacted = set(
+        Edit.objects.filter(revision__run=run, strategy="compact").values_list(
+            "revision", flat=True
+        )
+    )
+    by_policy = run.origin == Run.Origin.MANAGED
+    for row in run.revisions.order_by("number"):
+        clears = by_policy and row.pk not in compacted
+        yield row.number, row.step, "clear" if clears else row.trigger
 
 
 def _entries(session: Session, run: Run) -> tuple[edits.Entry, ...]:
@@ -85,17 +100,28 @@ def recorded_steps(
             if entry.to_step is not None:
                 closes.setdefault(entry.to_step, []).append(entry)
     made: list[StepTokens] = []
+    replaced: list[int] = []
+    standing: set[int] = set()
     for call in calls:
         leaving = closes.get(call.step, [])
         first = min((places[entry.block.position] for entry in leaving), default=len(positions))
         unchanged = sums.before(first)
         for entry in leaving:
-            sums.add(places[entry.block.position], -entry.block.tokens)
+            place = places[entry.block.position]
+            sums.add(place, -entry.block.tokens)
+            standing.discard(place)
         for entry in opens.get(call.step, []):
-            sums.add(places[entry.block.position], entry.block.tokens)
+            place = places[entry.block.position]
+            sums.add(place, entry.block.tokens)
+            if entry.opened_by is not None:
+                standing.add(place)
+                heappush(replaced, -place)
+        while replaced and -replaced[0] not in standing:
+            heappop(replaced)
+        frontier = sums.before(1 - replaced[0]) if replaced else 0
         total = sums.before(len(positions))
         made.append(
-            StepTokens(call.step, call.at, total, unchanged, 0, (), revisions.get(call.step))
+            StepTokens(call.step, call.at, total, unchanged, frontier, (), revisions.get(call.step))
         )
     return tuple(made)
 

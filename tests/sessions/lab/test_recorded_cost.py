@@ -14,6 +14,7 @@ from sessions.actions.record.measure import measure
 from sessions.importers.records import Call, Message
 from sessions.importers.records import Session as Incoming
 from sessions.models import Session
+from tests.sessions.imports.test_exports_restored import OFTEN, managed
 from tests.sessions.made import count
 
 pytestmark = pytest.mark.django_db
@@ -80,3 +81,17 @@ def test_without_any_usage_the_cost_is_an_estimate() -> None:
     figures = lived_figures(recording_of(stored(incoming("a", [None] * 4))))
     assert figures["cost_microusd"] > 0
     assert not figures["cost_reported"]
+
+
+def test_a_session_under_a_policy_is_compared_with_what_its_model_saw() -> None:
+    session = managed(local_team())
+    recording = recording_of(session)
+    lived = lived_figures(recording)
+    again, whole = (figures_of(recording, one) for one in (OFTEN, PRESETS["passthrough"]))
+    assert again.figures["tokens_sent_recorded"] == lived["tokens_sent"]
+    assert again.figures["tokens_sent"] == pytest.approx(lived["tokens_sent"], rel=0.03)
+    assert whole.figures["tokens_sent"] > 1.5 * lived["tokens_sent"]
+    # The same replacements stand, so the breakpoint after them is at the same place.
+    places = [[step.frontier > 0 for step in one.steps] for one in (recording.lived, again.run)]
+    assert places[0] == places[1] and any(places[0])
+    assert lived["compactions"] == 0, "an offload summarizes nothing"

@@ -18,7 +18,7 @@ from sessions.actions.record.measure import measure
 from sessions.importers import records
 from sessions.models import Block, PolicyVersion, Run, Session
 from sessions.models.record import manifest
-from sessions.models.record.lived import recorded_run
+from sessions.models.record.lived import lived_run
 from sessions.models.record.values import contents, recorded_session
 from tests.sessions.made import reads, result, session, user
 
@@ -136,8 +136,8 @@ def test_recorded_contexts_can_be_priced_by_the_rules_of_a_simulation():
     )
     stored = append(local_team(), made, tokens.counted, source="test").session
     measure(stored)
-    lived = recorded_run(stored)
     run = Run.objects.get(origin=Run.Origin.RECORDED)
+    lived = lived_run(stored, run)
     for step in lived.steps:
         assert step.total == sum(count for _, count in columns_at(run, step.step))
     kept = [step.unchanged_prefix for step in lived.steps]

@@ -26,7 +26,8 @@ from compaction.simulation.simulate import simulate
 from sessions.actions.accounts.teams import local_team
 from sessions.actions.record.append import append
 from sessions.importers import NotALog, parse, records
-from sessions.models.record.lived import recorded_run
+from sessions.models import Run
+from sessions.models.record.lived import lived_run
 from sessions.models.record.values import recorded_session, wire_blocks
 from tests.gemini_rules import gemini as gemini_problems
 from tests.openai_rules import openai as openai_problems
@@ -101,7 +102,8 @@ def test_every_context_is_taken(it: Provider) -> None:
             value = recorded_session(stored, window=200_000)
             seen["sessions"] += 1
             runs = {name: simulate(value, policy, len) for name, policy in PRESETS.items()}
-            runs["recorded"] = recorded_run(stored)
+            recorded = Run.objects.get(session=stored, origin=Run.Origin.RECORDED)
+            runs["recorded"] = lived_run(stored, recorded)
             for name, run in runs.items():
                 for step in some(stored.step_count):
                     blocks = list(context_at(run.entries, step).values())

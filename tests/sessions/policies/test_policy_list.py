@@ -167,7 +167,7 @@ def test_pages_and_api_show_the_effect_of_a_policy(lab: Simulation) -> None:
     page = page_of(signed_in(), "/policies/")
     assert DOES["sliding-window"] in page.text
     assert page.html.count('<tr class="recorded-row">') == 1
-    assert "recorded What happened without a policy of ContextLab" in page.text
+    assert "recorded What happened: with the agent" in page.text
     on = f"1 {day(lab.created)}"
     assert page.text.count(f" 0 {on} ") == 2, "sessions managed, and simulated when"
     assert (
