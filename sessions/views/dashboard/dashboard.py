@@ -52,6 +52,7 @@ from sessions.views.dashboard.fixes import FixPlaces, fixes
 from sessions.views.dashboard.hero import avoidable, change, recall, spend, success
 from sessions.views.dashboard.links import part_days, sessions_url
 from sessions.views.dashboard.peak import cost_peak
+from sessions.views.dashboard.ranking import MOST
 from sessions.views.dashboard.since_visit import since_visit
 from sessions.views.dashboard.waiting import waiting_rows
 from sessions.views.web.dates import RANGE
@@ -168,6 +169,7 @@ def _filled(
     broken = sessions_url(period, split, flags=("breaks",))
     return {
         "avoidable": avoidable(made, unused, unused_before[0] if unused_before else None, broken),
+        "most_fixes": MOST,
         "fixes": (found := fixes(made, unused, places, _saving(team, period, split))),
         "first_fix": first_line(found, made.whole, weeks_in(_busy(team, made, split))),
         "peak": cost_peak(team, made, split),

@@ -109,10 +109,11 @@ def _running(team: Team) -> Iterator[WaitingRow]:
         yield WaitingRow(title, line, *_place(near))
     low = [(one, said) for one in running if (said := low_recall(one))]
     if low:
-        title = _sessions([one for one, _ in low], "lost what it uses", "lost what they use")
+        those = [one for one, _ in low]
+        title = _sessions(those, "uses what left its context", "use what left their context")
         one, said = low[0]
         subject = "" if len(low) == 1 else f"In “{_name(one)}”: "
-        yield WaitingRow(title, f"{subject}{said}", *_place([one for one, _ in low]))
+        yield WaitingRow(title, f"{subject}{said}", *_place(those))
 
 
 def _place(sessions: list[Session]) -> tuple[str, str]:

@@ -60,6 +60,7 @@ def test_no_more_than_five_and_a_lower_bound_where_a_session_has_no_cost(client:
     one = made({kind: 100 + i for i, kind in enumerate(sorted(AVOIDABLE))})
     page = page_of(client, "/dashboard/")
     assert len(rows(page)) == MOST < len(AVOIDABLE)
+    assert "5 fixes in this range, those that save most" in page.text
     assert not any("≥" in row for row in rows(page))
     made(dict.fromkeys(AVOIDABLE), cost_microusd=None)
     found = rows(page_of(client, "/dashboard/"))

@@ -129,7 +129,7 @@ def test_a_session_that_lost_what_it_uses_says_so_here_and_on_the_dashboard(clie
     assert page_of(client, "/live/").text.count("Recall in context") == 1
     assert said in " ".join(page_of(client, "/live/").text.split())
     dashboard = " ".join(page_of(client, "/dashboard/").text.split())
-    assert f"“forgets” lost what it uses {said}" in dashboard
+    assert f"“forgets” uses what left its context {said}" in dashboard
     forgets = Session.objects.get(external_id="forgets")
     for part in ("", "forecast/"):
         shown = client.get(f"/sessions/{forgets.pk}/{part}").content.decode()
