@@ -35,7 +35,9 @@ def test_a_page_hears_what_it_watches(page):
             socket.onclose = (end) => failed(new Error(`closed: ${end.code}`));
         })"""
     )
-    assert heard == {"topic": "sessions", "version": 0}
+    # Other files have used the server: how far its sessions are is not known.
+    assert heard.keys() == {"topic", "version"}
+    assert heard["topic"] == "sessions" and heard["version"] >= 0
 
 
 def test_the_guard_sees_what_the_policy_stops(browser, served):
