@@ -77,7 +77,7 @@ def _intervals(run: Run, steps: int) -> dict[tuple[int, ...], frozenset[tuple[in
 
 
 def _figures(a: Run, b: Run) -> Iterable[ComparedFigure]:
-    sums = [tail.figures(tail.stored(run)).steps for run in (a, b)]
+    sums = [_usage(run) for run in (a, b)]
     rough = a.origin == Run.Origin.SIMULATED, b.origin == Run.Origin.SIMULATED
 
     def total(name: str, title: str, unit: FigureUnit = "tokens") -> ComparedFigure:
@@ -85,7 +85,7 @@ def _figures(a: Run, b: Run) -> Iterable[ComparedFigure]:
         least = _is_partial(sums[0].get(name, [])), _is_partial(sums[1].get(name, []))
         return ComparedFigure(name, title, unit, of_a, of_b, rough, least)
 
-    peaks = [max((one for one in columns["prompt"] if one), default=None) for columns in sums]
+    peaks = [max(filter(None, columns.get("prompt", ())), default=None) for columns in sums]
     steps = a.session.step_count
     yield total("cost", "Cost", "microusd")
     yield ComparedFigure(
@@ -97,6 +97,14 @@ def _figures(a: Run, b: Run) -> Iterable[ComparedFigure]:
     yield total("uncached", "Uncached tokens")
     yield total("read", "Cache read tokens")
     yield total("write", "Cache write tokens")
+
+
+def _usage(run: Run) -> Columns:
+    """Usage by step; none of a recorded run whose place a managed one took: no model saw it."""
+    seen = seen_run(run.session)
+    if run.origin == Run.Origin.RECORDED and seen is not None and seen.pk != run.pk:
+        return {}
+    return tail.figures(tail.stored(run)).steps
 
 
 def _total(column: Column) -> int | None:

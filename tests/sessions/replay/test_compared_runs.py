@@ -18,10 +18,12 @@ from sessions.actions.record.append import append
 from sessions.actions.record.measure import measure
 from sessions.actions.replay.run_comparisons import compare_runs
 from sessions.importers import records
-from sessions.models import Run
+from sessions.models import Run, Session
 from tests.sessions.live import appends
+from tests.sessions.live.test_steps import STEPS, USAGE, said, turn
 from tests.sessions.made import count, reads, result, session, user
 from tests.sessions.pages import page_of, signed_in
+from tests.sessions.programs import Program
 
 pytestmark = pytest.mark.django_db
 
@@ -113,3 +115,15 @@ def test_what_an_agent_was_given_is_compared_with_what_it_reported() -> None:
     append(local_team(), session(user("Hi."), external_id="another"), count, source="test")
     two = signed_in().get("/api/v1/sessions/run/compare?with=another&with_run=managed")
     assert two.status_code == 422 and "within one session" in two.json()["detail"]
+
+
+@pytest.mark.usefixtures("jobs_wait")
+def test_usage_is_of_the_contexts_that_the_model_saw(program: Program) -> None:
+    first = program.post(STEPS, {"messages": [said("Go.")]})
+    talk = [said("Go."), *turn(1)]
+    told = {"usage": USAGE, "context_id": first["context_id"]}
+    program.post(STEPS, {"messages": talk, "history": True, **told})
+    measure(Session.objects.get())
+    figures = program.get("/sessions/run/compare?with_run=managed")["figures"]
+    sides = {one["name"]: (one["a"], one["b"]) for one in figures}
+    assert sides["uncached"] == sides["peak"] == (None, 90)
