@@ -100,10 +100,8 @@ def keep_no_longer(row: Retention, now: datetime) -> list[Erasure]:
     ):
         if days is None:
             continue
-        rule, until = (
-            ErasureRule(Erasure.Kind.RETENTION, content_only=content_only),
-            _ago(days, now),
-        )
+        rule = ErasureRule(Erasure.Kind.RETENTION, content_only=content_only)
+        until = _ago(days, now)
         parts = _parts(ids, SESSIONS)
         if not parts and unread.uploads(row.team, until):
             parts = [[]]

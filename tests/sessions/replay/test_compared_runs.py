@@ -121,8 +121,8 @@ def test_what_an_agent_was_given_is_compared_with_what_it_reported() -> None:
 def test_usage_is_of_the_contexts_that_the_model_saw(program: Program) -> None:
     first = program.post(STEPS, {"messages": [said("Go.")]})
     talk = [said("Go."), *turn(1)]
-    told = {"usage": USAGE, "context_id": first["context_id"]}
-    program.post(STEPS, {"messages": talk, "history": True, **told})
+    sent = {"usage": USAGE, "context_id": first["context_id"]}
+    program.post(STEPS, {"messages": talk, "history": True, **sent})
     measure(Session.objects.get())
     figures = program.get("/sessions/run/compare?with_run=managed")["figures"]
     sides = {one["name"]: (one["a"], one["b"]) for one in figures}
