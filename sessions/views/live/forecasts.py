@@ -33,9 +33,17 @@ def forecast_bar(request: HttpRequest, session_id: UUID) -> HttpResponse:
     context = {
         "session": session,
         **shown_forecast(session),
+        **_age(session, request.GET.get("listed_at", "")),
         "may": session.live and allowed(request, session.team, "accept"),
     }
     return render(request, "live/forecast.html", context)
+
+
+def _age(session: Session, listed_at: str) -> dict[str, Any]:
+    """The step at which the page's facts at risk were listed, and how many steps ago."""
+    if not (listed_at.isascii() and listed_at.isdigit()) or len(listed_at) > 9:
+        return {}
+    return {"listed_at": int(listed_at), "behind": max(session.step_count - int(listed_at), 0)}
 
 
 @require_GET
@@ -43,7 +51,7 @@ def risk(request: HttpRequest, session_id: UUID) -> HttpResponse:
     """Show the facts that the policy would take out of the context until its limit, or, if that is
     far, until the next offload."""
     session = session_of(request, session_id)
-    context: dict[str, Any] = {"session": session}
+    context = {"session": session, **_age(session, str(session.step_count))}
     try:
         its = forecast(session)
         found = facts_at_risk(session, its)
@@ -59,7 +67,7 @@ def risk(request: HttpRequest, session_id: UUID) -> HttpResponse:
         context["problem"] = "The simulation failed. Simulate the policy in the lab."
     except NotInTime as error:
         context["problem"] = (
-            "Other simulations are running. Open this again in a few seconds."
+            "Other simulations are running. List again in a few seconds."
             if error.busy
             else "The simulation took too long. Simulate the policy in the lab."
         )
@@ -67,6 +75,11 @@ def risk(request: HttpRequest, session_id: UUID) -> HttpResponse:
 
 
 PAGES = (
-    Page(route="sessions/<uuid:session_id>/forecast/", view=forecast_bar, name="session_forecast"),
+    Page(
+        route="sessions/<uuid:session_id>/forecast/",
+        view=forecast_bar,
+        name="session_forecast",
+        query=("listed_at",),
+    ),
     Page(route="sessions/<uuid:session_id>/forecast/facts/", view=risk, name="facts_at_risk"),
 )

@@ -125,15 +125,19 @@ def test_facts_at_risk_stay_while_the_session_moves_on(
     agent = managed(served, token, "at-risk")
     open_replay(page, agent)
     page.get_by_text("Facts at risk").click()
-    risk = page.locator("#facts-at-risk", has_text=re.compile("At step 16: until the "))
+    risk = page.locator("#facts-at-risk", has_text=re.compile("At step 16, simulated: by the "))
     risk.wait_for(timeout=20_000)
     for _ in range(2):
-        with page.expect_response(re.compile("/forecast/$")) as asked:
+        with page.expect_response(re.compile(r"/forecast/\?listed_at=16$")) as asked:
             agent.step(120)
         asked.value.finished()
     version = agent.get("")["version"]
     page.locator(f"#forecast[data-version='{version}']").wait_for()
     assert risk.is_visible()
+    page.get_by_text(re.compile("Listed 2 steps ago; the session is at step 18")).wait_for()
+    page.get_by_role("button", name="List again").click()
+    page.locator("#facts-at-risk", has_text="At step 18, simulated: by the ").wait_for()
+    page.get_by_text("Up to date: the session is at step 18").wait_for()
 
 
 def compact(page: Any) -> None:

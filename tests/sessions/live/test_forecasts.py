@@ -159,7 +159,25 @@ def test_facts_at_risk_are_simulated_apart(growing: Session) -> None:
     answer = client.get("/api/v1/sessions/grows/forecast?facts=true")
     assert answer.status_code == 200, answer.content
     part = client.get(f"/sessions/{growing.pk}/forecast/facts/").content.decode()
-    assert ("remove nothing" in part) == (answer.json()["leaving"] is None)
+    assert ("removes nothing" in part) == (answer.json()["leaving"] is None)
+
+
+def test_a_list_of_facts_at_risk_says_how_old_it_is(growing: Session) -> None:
+    client = signed_in()
+    url = f"/sessions/{growing.pk}/forecast/"
+
+    def said(url: str) -> str:
+        return " ".join(client.get(url).content.decode().split())
+
+    listed = said(f"{url}facts/")
+    assert (
+        'name="listed_at" value="6"' in listed and "Up to date: the session is at step 6" in listed
+    )
+    Session.objects.filter(pk=growing.pk).update(step_count=7)
+    assert "Listed 1 step ago; the session is at step 7." in said(f"{url}?listed_at=6")
+    assert "Up to date" in said(f"{url}?listed_at=7")
+    for wrong in ("", "-1", "six", "9" * 10):
+        assert " ago;" not in said(f"{url}?listed_at={wrong}")
 
 
 def test_a_policy_that_offloads_forecasts_its_next_offload(growing: Session) -> None:
@@ -176,7 +194,7 @@ def test_a_policy_that_offloads_forecasts_its_next_offload(growing: Session) -> 
     assert (found.until, found.level) == (("next offload", 3), 10_046)
     client = signed_in()
     part = client.get(f"/sessions/{growing.pk}/forecast/facts/").content.decode()
-    assert "until the next offload the policy would remove" in part
+    assert "by the next offload the policy removes" in " ".join(part.split())
     live = client.get("/live/").content.decode()
     assert "offloaded lately at 10,046" in " ".join(live.split())
     assert 'line class="offload"' in live
