@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,18 +17,21 @@ from sessions.models import Run, Session
 from sessions.models.record.replaced import entries_of
 from sessions.models.record.values import recorded_session
 
+NAMED = 3
+"""Most missing facts that are kept by name (our choice)."""
+
 STATES = ("in_context", "named", "retrievable", "lost")
 
 
 def lacked(session: Session) -> dict[str, Any]:
-    """Fields of an assessment: needed-later recall, in needs, lost facts that were needed again,
-    and micro-dollars of losses.
+    """Fields of an assessment: needed-later recall, in needs, the worst facts that were missing,
+    lost facts that were needed again, and micro-dollars of losses.
 
     Of the managed contexts if the model saw any, else of the recorded ones if a text left them:
     all others lacked nothing, and counting their facts would mean reading every text. Null if
     unknown.
     """
-    nothing = dict.fromkeys(("needs", *STATES, "losses_microusd", "lost_facts"))
+    nothing = dict.fromkeys(("needs", *STATES, "missing", "losses_microusd", "lost_facts"))
     run = seen_run(session)
     if run is None or not may_lack(run):
         return {**nothing, "dropped": {}}
@@ -39,10 +43,25 @@ def lacked(session: Session) -> dict[str, Any]:
     return {
         "needs": found.needs,
         **{name: round(getattr(found, name) * found.needs) for name in STATES},
+        "missing": missing(found),
         "lost_facts": count_lost(session, run, lines),
         "dropped": lines,
         "losses_microusd": cost_of(session, repaired).microusd,
     }
+
+
+def missing(found: Recall) -> list[dict[str, Any]]:
+    """The worst facts that calls used and their contexts lacked, at most `NAMED`: lost ones first,
+    then those used most often; each with its first such step and its state there."""
+    uses = Counter(need.fact for need in found.worst)
+    first = {need.fact: need for need in reversed(found.worst)}
+    worst = sorted(
+        first.values(), key=lambda one: (-STATES.index(one.state), -uses[one.fact], one.step)
+    )
+    return [
+        {"fact": one.fact, "step": one.step, "state": one.state, "uses": uses[one.fact]}
+        for one in worst[:NAMED]
+    ]
 
 
 def recall_under(session: Session, run: Run) -> Recall:

@@ -50,7 +50,7 @@ CLEARED: dict[type[models.Model], dict[str, Any]] = {
     Review: {"note": "", "marks": {}},
     ManagedContext: {"knowledge": ""},
     SimulationResult: {"worst": []},
-    Assessment: {"dropped": {}},
+    Assessment: {"dropped": {}, "missing": None},
     Run: {
         "fold": {},
         "entries_packed": b"",

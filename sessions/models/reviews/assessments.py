@@ -48,7 +48,8 @@ class Assessment(models.Model):
     five minutes that were requested, negative if it costs more; null if none were. Failed tool
     calls and those that succeeded later; needed-later recall of the contexts that the model saw, in
     needs; `lost_facts` were needed again, by the ledgers of compactions and by `dropped`: those of
-    removals without a summary, as lines of a ledger by the revision's number; micro-dollars of
+    removals without a summary, as lines of a ledger by the revision's number; `missing` are the
+    worst facts that calls used without having them in context, null if unknown; micro-dollars of
     losses (`compaction/losses/repairs.py`); steps that could be judged and those that drift from
     the task; tool calls with a known schema and those that violate it. `tools` counts which tool
     follows which (`compaction/tools/habits.py`). `definitions` has the tokens and micro-dollars of
@@ -79,6 +80,7 @@ class Assessment(models.Model):
     lost = models.PositiveIntegerField(null=True)
     lost_facts = models.PositiveIntegerField(null=True)
     dropped = ShownJSON(default=dict)
+    missing = ShownJSON(null=True)
     losses_microusd = models.BigIntegerField(null=True)
     judged_steps = models.PositiveIntegerField(null=True)
     adrift_steps = models.PositiveIntegerField(null=True)

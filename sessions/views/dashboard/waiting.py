@@ -15,13 +15,13 @@ from sessions.access import allowed
 from sessions.actions.assessments.session_verdicts import lost_and_needed
 from sessions.actions.live.answer import standing_of
 from sessions.actions.live.forecasts import forecasts
-from sessions.actions.live.low_recall import low_recall
 from sessions.actions.reviews.losses import stored_cost
 from sessions.actions.reviews.ranks import WORST
 from sessions.actions.reviews.reservations import open_to
 from sessions.figures import percent
 from sessions.models import ReviewItem, Run, Session, Team
 from sessions.models.dashboard.waiting import MOST, running_sessions, waiting_work
+from sessions.views.live.low_recall import low_recall
 
 NAMED = 3
 """Most sessions named in a row."""
@@ -107,13 +107,13 @@ def _running(team: Team) -> Iterator[WaitingRow]:
         subject = "" if len(near) == 1 else f"In “{_name(near[0])}”: "
         line = f"{subject}{said}{fill[:1].upper() + fill[1:] if said or not subject else fill}"
         yield WaitingRow(title, line, *_place(near))
-    low = [(one, said) for one in running if (said := low_recall(one))]
+    low = [found for one in running if (found := low_recall(one))]
     if low:
-        those = [one for one, _ in low]
+        those = [one.session for one in low]
         title = _sessions(those, "uses what left its context", "use what left their context")
-        one, said = low[0]
-        subject = "" if len(low) == 1 else f"In “{_name(one)}”: "
-        yield WaitingRow(title, f"{subject}{said}", *_place(those))
+        subject = "" if len(low) == 1 else f"In “{_name(those[0])}”: "
+        worst = tuple((Truncator(f).chars(60), why, was) for f, why, was in low[0].missing)
+        yield WaitingRow(title, f"{subject}{low[0].sentence}", *_place(those), worst)
 
 
 def _place(sessions: list[Session]) -> tuple[str, str]:

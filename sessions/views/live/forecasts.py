@@ -11,11 +11,11 @@ from django.views.decorators.http import require_GET
 
 from sessions.access import allowed, session_of
 from sessions.actions.live.forecasts import NothingToForecast, facts_at_risk, forecast
-from sessions.actions.live.low_recall import low_recall
 from sessions.actions.web.apart import FailedApart, NotInTime
 from sessions.models import Run, Session
 from sessions.models.record.blobs import DamagedBlob
 from sessions.models.record.values import MissingBlob
+from sessions.views.live.low_recall import low_recall
 from sessions.views.web.pages import Page
 from sessions.views.web.places import step_url
 

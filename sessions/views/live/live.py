@@ -17,10 +17,10 @@ from compaction.policies.trigger_words import words
 from sessions.access import allowed, team_of
 from sessions.actions.live.answer import budget_for, standing_of
 from sessions.actions.live.forecasts import IDLE, LiveForecast, forecasts
-from sessions.actions.live.low_recall import low_recall
 from sessions.models import Revision, Run, Session
 from sessions.models.record.demo_data import listed
 from sessions.views.budgets import budgets
+from sessions.views.live.low_recall import LowRecall, low_recall
 from sessions.views.web.demo_notice import SWITCH, asks_demo, demo_notice
 from sessions.views.web.filters import list_version
 from sessions.views.web.pages import Link, Page
@@ -119,7 +119,7 @@ class LiveRow:
         return timezone.now() - self.session.changed > IDLE
 
     @property
-    def recall(self) -> str:
+    def recall(self) -> LowRecall | None:
         """Its needed-later recall, if that is low."""
         return low_recall(self.session)
 

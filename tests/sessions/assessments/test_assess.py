@@ -173,6 +173,7 @@ def test_recall_of_recorded_contexts_that_lost_a_text():
     states = (row.in_context, row.named, row.retrievable, row.lost)
     assert row.needs and sum(state or 0 for state in states) == row.needs
     assert row.lost == row.needs - (row.in_context or 0) > 0, "handler_1_7 had left"
+    assert row.missing[0] == {"fact": "handler_1_7", "step": 3, "state": "lost", "uses": 1}
     assert row.losses_microusd == 0, "no revision removed it"
 
 

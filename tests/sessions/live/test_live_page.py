@@ -116,24 +116,37 @@ def test_the_legend_names_the_marks_that_gauges_have(client: Client):
 
 
 def test_a_session_that_lost_what_it_uses_says_so_here_and_on_the_dashboard(client: Client):
-    def assessed(name: str, needs: int, kept: int) -> None:
-        Assessment.objects.create(session=session(name), needs=needs, in_context=kept, steps=100)
+    def assessed(name: str, needs: int, kept: int, steps: int = 100) -> None:
+        row = session(name, step_count=steps)
+        Assessment.objects.create(
+            session=row, needs=needs, in_context=kept, steps=100, missing=missing
+        )
 
-    assessed("forgets", 100, 11)
+    missing = [{"fact": "/etc/p q.csv", "step": 61, "state": "retrievable", "uses": 2}]
+    assessed("forgets", 100, 11, steps=140)
     assessed("few", 9, 0)
     assessed("good", 100, 75)
     said = (
         "Recall in context ≈11 % (estimated): of 100 uses of facts to step 100, 11 were of facts "
-        "still there."
+        "still there. Assessed again at step 200, or when it rests."
     )
     assert page_of(client, "/live/").text.count("Recall in context") == 1
     assert said in " ".join(page_of(client, "/live/").text.split())
     dashboard = " ".join(page_of(client, "/dashboard/").text.split())
     assert f"“forgets” uses what left its context {said}" in dashboard
     forgets = Session.objects.get(external_id="forgets")
-    for part in ("", "forecast/"):
-        shown = client.get(f"/sessions/{forgets.pk}/{part}").content.decode()
-        assert said in " ".join(shown.split())
+    why = f"/sessions/{forgets.pk}/why/?text=%2Fetc%2Fp+q.csv&amp;step=61"
+    for url in (
+        "/live/",
+        "/dashboard/",
+        f"/sessions/{forgets.pk}/",
+        f"/sessions/{forgets.pk}/forecast/",
+    ):
+        shown = " ".join(client.get(url).content.decode().split())
+        assert said in shown and f'href="{why}"' in shown, url
+        assert "retrievable at step 61, used 2 times without" in shown, url
+    Session.objects.filter(pk=forgets.pk).update(step_count=100)
+    assert "Assessed again" not in page_of(client, "/live/").text
 
 
 def test_the_page_says_how_many_of_its_sessions_belong_to_the_demo(client: Client):
