@@ -49,7 +49,7 @@ class Message:
 @dataclass(slots=True)
 class Call:
     """One model call, without its blocks. A later Call with the same id adds to it, and replaces
-    its usage unless None.
+    its usage unless None. `response` is the provider's id of the response, if `call` is none.
 
     An empty `call` refers to the preceding assistant message. `context` is the id of the managed
     context that was sent. `settings` are request settings such as the thinking level or effort,
@@ -73,6 +73,7 @@ class Call:
     settings: str = ""
     client: str = ""
     dropped: int | None = None
+    response: str = ""
 
 
 @dataclass(slots=True)

@@ -11,8 +11,8 @@ from django.db import transaction
 
 from sessions.actions.accounts import audit
 from sessions.actions.archives.unpack import open_named
-from sessions.actions.record.append import LIVE, ChangedLog, append
-from sessions.actions.record.copied import count_once
+from sessions.actions.record.append import LIVE, AppendResult, ChangedLog, append
+from sessions.actions.record.copied import one_at_a_time
 from sessions.actions.record.erased import erase, erase_unused
 from sessions.actions.record.prepare import Count
 from sessions.importers import records
@@ -119,6 +119,7 @@ def _replaced(
 ) -> ImportedSession:
     """Delete the stored session, and append the log under its ids."""
     with transaction.atomic():
+        one_at_a_time(team)
         # An agent that is sending, or another import, goes first or waits.
         stored = Session.objects.select_for_update().filter(pk=stored.pk).first() or stored
         shas = erase(team, Session.objects.filter(pk=stored.pk))
@@ -138,14 +139,18 @@ def _appended(
     replaced: Session | None = None,
 ) -> ImportedSession:
     open_named(team, [one.external_id, *one.former_ids, one.parent])
-    counted, copied = count_once(team, one)
-    made = append(team, counted, count, source=log.format, only_same=only_same, replaced=replaced)
-    if copied:
-        log.problems.append(
-            f"{copied} model calls of {one.external_id} are in another session, too, as after a "
-            "resume or fork. Their usage counts there only."
-        )
+    made = append(team, one, count, source=log.format, only_same=only_same, replaced=replaced)
+    say_copied(log, made)
     return ImportedSession(made.session, made.messages, made.created)
+
+
+def say_copied(log: records.Log, made: AppendResult) -> None:
+    """Say how many calls of a session have their usage in another one."""
+    if made.copied:
+        log.problems.append(
+            f"{made.copied} model calls of {made.session.external_id} are in another session, too, "
+            "as after a resume or fork. Their usage counts there only."
+        )
 
 
 def _difference(name: str, changed: ChangedLog) -> str:

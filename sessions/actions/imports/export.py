@@ -50,7 +50,7 @@ FORM = frozenset(
         ),
         *("parent_call", "format", "policy_from", "outcome", "context", "file_action", "verdict"),
         *("stop_reason", "iterations", "usage_raw", "overrides", "fold", "document", "habits"),
-        *("scores", "summarizer", "settings", "client"),
+        *("scores", "summarizer", "settings", "client", "response"),
     }
 )
 """Columns that programs read: the team's rules leave them."""

@@ -7,42 +7,41 @@ context, as nearly always, are appended; for others the sessions of their group 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from uuid import UUID
 
 from django.db import transaction
 from django.db.models import F, Q, QuerySet
 
-from compaction.context import wire
 from sessions.actions.archives.unpack import open_named
 from sessions.actions.imports.changed import (
     IfChanged,
     ImportedSession,
     append_logs,
     leave_out_erased,
+    say_copied,
 )
+from sessions.actions.imports.traced_known import KnownCalls
 from sessions.actions.imports.traced_store import (
     StoredContext,
-    repeats_of,
-    reported_of,
+    opening_of,
     shape_of,
+    silent_call,
     stored_calls,
     stored_shape,
 )
 from sessions.actions.record.append import append_all
-from sessions.actions.record.erased import erase
+from sessions.actions.record.calls import update_call
+from sessions.actions.record.copied import at_once, count_once, one_at_a_time
+from sessions.actions.record.erased import erase, refuse_gone
 from sessions.actions.record.prepare import Count
 from sessions.importers import records
-from sessions.importers.traces.traced_calls import (
+from sessions.importers.traces.traced_calls import TracedCall, counted_calls, in_groups
+from sessions.importers.traces.traced_contexts import (
     OPENING,
-    REPEATS,
-    RESPONSE,
     TOOLS,
-    TracedCall,
     TracedContext,
     contexts_of,
-    counted_calls,
-    in_groups,
     span_in,
 )
 from sessions.models import Block, Hold, ModelCall, Pin, Review, Session, StepNote, Team
@@ -54,10 +53,11 @@ def append_traces(
     team: Team, log: records.Log, count: Count, if_changed: IfChanged
 ) -> Iterator[ImportedSession]:
     """Store the calls of traces, one group after the other."""
-    for name, calls in in_groups(log.traced or ()).items():
+    # Where spans of a response are in several groups, one with content keeps its usage.
+    for name, calls in sorted(in_groups(log.traced or ()).items(), key=_is_silent):
         open_named(team, [name, *_archived(team, name)])
         while True:
-            group = _Group(team, log, name)
+            group = _Group(team, log, name, calls)
             if group.root is not None and group.root.source != log.format:
                 sessions = [context.session for context in contexts_of(calls)]
                 yield from append_logs(team, log, sessions, count, if_changed)
@@ -72,6 +72,10 @@ def append_traces(
                 break
 
 
+def _is_silent(group: tuple[str, list[TracedCall]]) -> bool:
+    return not any(one.has_content for one in group[1])
+
+
 def _archived(team: Team, name: str) -> Iterable[str]:
     stored = Session.objects.for_team(team).filter(parent__external_id=name)
     return stored.exclude(archived=None).values_list("external_id", flat=True)
@@ -84,7 +88,9 @@ class _TraceMoved(Exception):
 class _Group:
     """The stored sessions of a conversation or trace, by external id; the first has its name."""
 
-    def __init__(self, team: Team, log: records.Log, name: str) -> None:
+    def __init__(
+        self, team: Team, log: records.Log, name: str, calls: Collection[TracedCall]
+    ) -> None:
         self.team, self.log, self.name = team, log, name
         stored = self._stored().order_by(F("started_at").asc(nulls_first=True), "external_id")
         # Calls without content leave no time at their session, which would come first.
@@ -92,10 +98,7 @@ class _Group:
         self.sessions = {one.external_id: one for one in ordered}
         self.root = self.sessions.get(name)
         self._by_pk = {one.pk: one for one in self.sessions.values()}
-        named = ModelCall.objects.filter(
-            session__in=list(self._by_pk), usage_raw__contains=f'"{RESPONSE}"'
-        )
-        self._answered = {str(reported_of(one)[RESPONSE]): one for one in named}
+        self._known = KnownCalls(team, self._by_pk, calls)
 
     def _stored(self) -> QuerySet[Session]:
         theirs = Q(source=self.log.format) & (
@@ -106,17 +109,18 @@ class _Group:
 
     def append(self, calls: list[TracedCall], count: Count) -> list[ImportedSession]:
         """Store what is new in calls. Raises _TraceMoved if the group is another by now."""
-        known = self._known({one.id for one in calls} | {one.parent for one in calls})
-        new = [one for one in counted_calls(calls) if self._counts(one, known)]
+        new = [one for one in counted_calls(calls) if self._counts(one)]
         again = self._repeating(new)
-        if repeats := [(again[one.id], one) for one in new if one.id in again and one.has_content]:
-            self._keep_repeats(repeats)
-            raise _TraceMoved
+        self._complete([(again[one.id], one) for one in new if one.id in again])
         new = [one for one in new if one.id not in again]
-        if not new:
-            known |= {name: self._by_pk[call.session_id] for name, call in again.items()}
-            there = dict.fromkeys(known[one.id] for one in calls if one.id in known)
-            return [ImportedSession(one, 0, False) for one in there]
+        made = self._append_new(new, count) if new else []
+        known, written = self._known.by_span | again, {one.session.pk for one in made}
+        there = {known[one.id].session_id for one in calls if one.id in known} - written
+        # Some of them may have been written again as steps of others.
+        rows = Session.objects.filter(pk__in=there) if there else ()
+        return made + [ImportedSession(one, 0, False) for one in rows]
+
+    def _append_new(self, new: Sequence[TracedCall], count: Count) -> list[ImportedSession]:
         contexts = contexts_of(new, self._contexts(new))
         contexts = [one for one in contexts if one.session.records]
         gone: list[Session] = []
@@ -131,57 +135,64 @@ class _Group:
                 )
         return self._write(contexts, gone, count)
 
-    def _known(self, ids: Iterable[str]) -> dict[str, Session]:
-        """The sessions of calls, also by the spans that repeat them."""
-        rows = ModelCall.objects.filter(call__in=list(ids), session__team=self.team)
-        pairs = [
-            *rows.values_list("call", "session"),
-            *(
-                (name, one.session_id)
-                for one in self._answered.values()
-                for name in repeats_of(one)
-            ),
-        ]
-        return {call: self._by_pk[pk] for call, pk in pairs if pk in self._by_pk}
+    def _counts(self, one: TracedCall) -> bool:
+        """Whether a call is not stored, nor counted elsewhere (see also `counted_calls`)."""
+        if one.id in self._known.by_span:
+            return False
+        if not one.is_model:
+            return self.root is None or self.root.meta.get(OPENING) == TOOLS
+        return not self._known.has_outside(one)
 
     def _repeating(self, new: Sequence[TracedCall]) -> dict[str, ModelCall]:
         """The new calls that only repeat stored ones, each with its own; not those that may take
         its place, or show what is within them to be the same call."""
-        within = {span_in(_opening(one)) for one in self.sessions.values()}
+        within = {span_in(opening_of(one)) for one in self.sessions.values()}
         found = {}
         for one in new:
-            call = self._answered.get(one.response)
-            if call is None or span_in(_opening(self._by_pk[call.session_id])):
+            call = self._known.by_response.get(one.response)
+            if call is None:
+                call = self._known.around(one)
+            elif span_in(opening_of(self._by_pk[call.session_id])):
+                continue
+            if call is None:
                 continue
             is_later = not one.has_content or (one.at or 0) > (call.at or 0)
             if is_later and within.isdisjoint((one.id, *one.repeats)):
                 found[one.id] = call
         return found
 
-    def _keep_repeats(self, repeats: Sequence[tuple[ModelCall, TracedCall]]) -> None:
-        """Note spans with content at the calls that they repeat."""
+    def _complete(self, repeats: Sequence[tuple[ModelCall, TracedCall]]) -> None:
+        """Store what spans say that repeat stored calls. Raises _TraceMoved if that is anything."""
+        made: dict[int, tuple[ModelCall, TracedCall]] = {}
+        for call, one in repeats:
+            made.setdefault(call.pk, (call, silent_call(call, self.name)))[1].absorb(one)
+        more = [(call, one) for call, one in made.values() if one != silent_call(call, self.name)]
+        if not more:
+            return
         with transaction.atomic():
             self._expect_unchanged()
-            for call, one in repeats:
-                raw = reported_of(call)
-                raw[REPEATS] = sorted({*repeats_of(call), one.id, *one.repeats})
-                call.usage_raw = wire.encode({"raw": raw}).decode("utf-8", "replace")
-                call.save(update_fields=["usage_raw"])
-            changed = {call.session_id for call, _ in repeats}
-            Session.objects.filter(pk__in=changed).update(version=F("version") + 1)
+            changed = {call.session_id for call, one in more if self._is_completed(call, one)}
+            sessions = Session.objects.filter(pk__in=changed)
+            sessions.update(version=F("version") + 1, measured=False)
+        if changed:
+            raise _TraceMoved
 
-    def _counts(self, one: TracedCall, known: dict[str, Session]) -> bool:
-        """Whether a call is not stored, and counts beside those that are (`counted_calls`)."""
-        if one.id in known:
+    def _is_completed(self, call: ModelCall, one: TracedCall) -> bool:
+        """Store what is new about a call; return whether anything is."""
+        session = self._by_pk[call.session_id]
+        refuse_gone(session)
+        stated = records.Session(session.external_id, records=[one.record])
+        counted, _ = count_once(self.team, stated)
+        before = call.usage_raw
+        (record,) = (made for made in counted.records if isinstance(made, records.Call))
+        if not update_call(call, record) and call.usage_raw == before:
             return False
-        if not one.is_model:
-            return self.root is None or self.root.meta.get(OPENING) == TOOLS
-        around = known.get(one.parent)
-        return bool(one.said or one.answer or around is None or span_in(_opening(around)))
+        call.save()
+        return True
 
     def _contexts(self, new: Sequence[TracedCall]) -> dict[str, TracedContext]:
         """The stored contexts, and what they asked for of the results in new prompts."""
-        found = {_opening(one): StoredContext(one) for one in self.sessions.values()}
+        found = {opening_of(one): StoredContext(one) for one in self.sessions.values()}
         results = [
             str(block.get("tool_use_id"))
             for one in new
@@ -195,11 +206,10 @@ class _Group:
         return dict(found)
 
     def _blocks(self, form: str, calls: list[str]) -> Iterable[tuple[UUID, str]]:
-        if not calls:
-            return ()
         pks = [one.pk for one in self.sessions.values()]
-        rows = Block.objects.filter(session__in=pks, type=form, tool_call__in=calls)
-        return rows.values_list("session", "tool_call")
+        for some in at_once(set(calls)):
+            rows = Block.objects.filter(session__in=pks, type=form, tool_call__in=some)
+            yield from rows.values_list("session", "tool_call")
 
     def _is_out_of_order(
         self, contexts: Sequence[TracedContext], new: Sequence[TracedCall]
@@ -207,14 +217,16 @@ class _Group:
         """Whether new calls are not simply the last ones of their contexts."""
         if self.root is None:
             return False
-        if any(one.early for one in contexts) or not all(map(_opening, self.sessions.values())):
+        if any(one.early for one in contexts) or not all(map(opening_of, self.sessions.values())):
             return True
-        if any(one.response in self._answered for one in new):
+        if any(one.response in self._known.by_response for one in new):
             return True
-        if _opening(self.root) == TOOLS and any(one.is_model for one in new):
+        if opening_of(self.root) == TOOLS and any(one.is_model for one in new):
             return True
         # Calls within a span that now shows to be the same call, or has the context they continue.
-        spans = {one.pk: span for one in self.sessions.values() if (span := span_in(_opening(one)))}
+        spans = {
+            one.pk: span for one in self.sessions.values() if (span := span_in(opening_of(one)))
+        }
         if not spans:
             return False
         asked = [
@@ -251,6 +263,8 @@ class _Group:
 
         sessions = [one.session for one in contexts]
         made = append_all(self.team, sessions, count, source=self.log.format, begin=begin)
+        for result in made:
+            say_copied(self.log, result)
         were = {one.external_id: one.message_count for one in gone}
         return [
             ImportedSession(
@@ -263,19 +277,12 @@ class _Group:
 
     def _expect_unchanged(self) -> None:
         """Lock the group until the transaction ends. Raises _TraceMoved."""
-        if self.root is None:
-            # Two imports must not begin the same group.
-            Team.objects.select_for_update(no_key=True).get(pk=self.team.pk)
-        else:
+        one_at_a_time(self.team)
+        if self.root is not None:
             Session.objects.select_for_update().filter(pk=self.root.pk).first()
         versions = {one.pk: one.version for one in self.sessions.values()}
         if dict(self._stored().values_list("pk", "version")) != versions:
             raise _TraceMoved
-
-
-def _opening(session: Session) -> str:
-    """What names the context of a session; empty if an earlier release stored it."""
-    return str(session.meta.get(OPENING) or "")
 
 
 def _is_worked_on(session: Session) -> bool:

@@ -13,17 +13,15 @@ from compaction.context.blocks import Role
 from sessions.importers import records
 from sessions.importers.reported import Reported
 from sessions.importers.traces.said import TraceMessage
-from sessions.importers.traces.traced_calls import (
+from sessions.importers.traces.traced_calls import REPEATS, TracedCall
+from sessions.importers.traces.traced_contexts import (
     OPENING,
-    REPEATS,
-    RESPONSE,
     TOOLS,
-    TracedCall,
     TracedContext,
     digest_in,
     span_in,
 )
-from sessions.importers.wire import mapping, sequence, string
+from sessions.importers.wire import mapping, sequence
 from sessions.models import Edit, Entry, Message, ModelCall, Revision, Run, Session
 from sessions.models.record.model_calls import usage_of
 from sessions.models.record.values import contents
@@ -67,11 +65,11 @@ class StoredContext(TracedContext):
 
 
 class Shape(NamedTuple):
-    """What tells the records of a session apart: keys of messages with their calls, calls with the
-    spans that repeat them, and keys of rewinds."""
+    """What tells the records of a session apart: keys of messages with their calls, calls with
+    their usage as reported, and keys of rewinds."""
 
     messages: list[tuple[str | None, str]]
-    calls: list[tuple[str, ...]]
+    calls: list[tuple[str, dict[str, Any]]]
     rewinds: list[str | None]
 
     def begins(self, other: Shape) -> bool:
@@ -89,12 +87,8 @@ def shape_of(made: list[records.Record]) -> Shape:
     named = (
         one.call for one in made if isinstance(one, records.Message | records.Call) and one.call
     )
-    repeats = {
-        one.call: sequence(mapping(one.usage_raw).get(REPEATS))
-        for one in made
-        if isinstance(one, records.Call)
-    }
-    calls = [(name, *repeats.get(name, ())) for name in dict.fromkeys(named)]
+    raw = {one.call: mapping(one.usage_raw) for one in made if isinstance(one, records.Call)}
+    calls = [(name, raw.get(name, {})) for name in dict.fromkeys(named)]
     return Shape(messages, calls, [one.key for one in made if isinstance(one, records.Rewind)])
 
 
@@ -102,13 +96,18 @@ def stored_shape(session: Session) -> Shape:
     """The shape of a stored session."""
     return Shape(
         list(session.messages.order_by("seq").values_list("key", "call")),
-        [(one.call, *repeats_of(one)) for one in session.calls.order_by("step")],
+        [(one.call, reported_of(one)) for one in session.calls.order_by("step")],
         list(_rewinds(session).values_list("key", flat=True)),
     )
 
 
+def opening_of(session: Session) -> str:
+    """What names the context of a session; empty if an earlier release stored it."""
+    return str(session.meta.get(OPENING) or "")
+
+
 def reported_of(call: ModelCall) -> dict[str, Any]:
-    """The usage of a stored call as reported, with its response."""
+    """The usage of a stored call as reported, with the spans that repeat it."""
     return mapping(json.loads(call.usage_raw)["raw"]) if call.usage_raw else {}
 
 
@@ -138,33 +137,22 @@ def _ended(session: Session) -> dict[int, int]:
 def stored_calls(session: Session) -> Iterator[TracedCall]:
     """The calls of a session, each with its prompt and answer. Raises MissingBlob, DamagedBlob."""
     ended, group = _ended(session), session.parent_external_id or session.external_id
-    opening = str(session.meta.get(OPENING) or "")
+    opening = opening_of(session)
     said = _said(session)
     of_prompts = [one for one in said if not one.key.startswith("tools-")]
     tools = [one for one in said if one.key.startswith("tools-")]
     for call in session.calls.order_by("step"):
         answer = [one for one in said if one.row.call == call.call]
-        raw = reported_of(call)
-        made = TracedCall(
-            id=call.call,
-            group=group,
-            said=[
-                one.said
-                for one in of_prompts
-                if one.row.born <= call.step < ended.get(one.row.seq, call.step + 1)
-            ],
-            answer=[one.said for one in answer],
-            at=call.at,
-            model=call.model,
-            agent=session.agent,
-            usage=Reported(usage_of(call), call.reconciles),
-            usage_raw={k: v for k, v in raw.items() if k not in (RESPONSE, REPEATS)} or None,
-            stop_reason=call.stop_reason,
-            line=answer[0].row.line if answer else 0,
-            parent=span_in(opening),
-            response=string(raw.get(RESPONSE)),
-            repeats=repeats_of(call),
-        )
+        made = silent_call(call, group)
+        made.said = [
+            one.said
+            for one in of_prompts
+            if one.row.born <= call.step < ended.get(one.row.seq, call.step + 1)
+        ]
+        made.answer = [one.said for one in answer]
+        made.agent = session.agent
+        made.line = answer[0].row.line if answer else 0
+        made.parent = span_in(opening)
         offered = [one for one in tools if one.row.born <= call.step]
         made.tools = offered[-1].said.blocks[0]["tools"] if offered else []
         if opening == TOOLS:
@@ -175,6 +163,24 @@ def stored_calls(session: Session) -> Iterator[TracedCall]:
                 if one.key.startswith(f"{call.call}-") and not one.row.call
             ]
         yield made
+
+
+def silent_call(call: ModelCall, group: str) -> TracedCall:
+    """A stored call without its messages."""
+    raw = reported_of(call)
+    return TracedCall(
+        id=call.call,
+        group=group,
+        said=[],
+        answer=[],
+        at=call.at,
+        model=call.model,
+        usage=Reported(usage_of(call), call.reconciles),
+        usage_raw={name: value for name, value in raw.items() if name != REPEATS} or None,
+        stop_reason=call.stop_reason,
+        response=call.response or "",
+        repeats=repeats_of(call),
+    )
 
 
 class _Stored(NamedTuple):

@@ -10,6 +10,7 @@ from django.db.models import Q
 
 from compaction.seen.people import words_of
 from sessions.actions.masking.incoming import incoming as incoming_masks
+from sessions.actions.record.copied import count_once
 from sessions.actions.record.erased import refuse_erased, refuse_gone
 from sessions.actions.record.known import as_imported, stored_session
 from sessions.actions.record.numbering import Numbering, Taken
@@ -25,8 +26,8 @@ LIVE = "api"
 
 @dataclass(frozen=True, slots=True)
 class AppendResult:
-    """The result of an append: rows added, messages already known, and the lines of those whose
-    content is another than stored."""
+    """The result of an append: rows added, messages already known, the lines of those whose
+    content is another than stored, and how many calls have their usage in another session."""
 
     session: Session
     created: bool
@@ -34,6 +35,7 @@ class AppendResult:
     known: int
     changed: bool
     other_lines: list[int]
+    copied: int
 
 
 class ChangedLog(Exception):
@@ -101,6 +103,7 @@ def _append(
     demo: bool,
     replaced: Session | None = None,
 ) -> AppendResult:
+    incoming, copied = count_once(team, incoming)
     named = _named(team, incoming, prepared)
     session, created = _session(team, incoming, named, source, demo=demo, replaced=replaced)
     new = Numbering(session)
@@ -115,7 +118,7 @@ def _append(
     if _learn(session, incoming, new.fresh) or changed:
         touch(session)
     lines = new.other_lines
-    return AppendResult(session, created, len(new.fresh), new.known, changed, lines)
+    return AppendResult(session, created, len(new.fresh), new.known, changed, lines, copied)
 
 
 def _prepared(

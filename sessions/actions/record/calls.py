@@ -33,6 +33,7 @@ def update_call(call: ModelCall, record: records.Call) -> bool:
     call.context = record.context or call.context
     call.settings = record.settings[:60] or call.settings
     call.client = record.client[:60] or call.client
+    call.response = record.response or call.response
     call.dropped = record.dropped if call.dropped is None else call.dropped
     if record.usage is not None:
         call.uncached = record.usage.uncached
@@ -62,5 +63,6 @@ def _facts(call: ModelCall) -> tuple[object, ...]:
         call.context,
         call.settings,
         call.client,
+        call.response,
         call.dropped,
     )

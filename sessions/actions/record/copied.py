@@ -1,9 +1,14 @@
-"""Model calls that two logs have: a resumed or forked session copies the lines of the first."""
+"""Model calls that several sessions have: a resumed or forked session copies the lines of the
+first, and spans of one response may be in several conversations or traces."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+
+from django.db import connection
+from django.db.models import QuerySet
 
 from sessions.importers import records
 from sessions.models import ModelCall, Team
@@ -11,35 +16,72 @@ from sessions.models import ModelCall, Team
 _PROVIDERS = re.compile(r"(msg|resp|chatcmpl|gen)[-_].{8,}")
 """Ids that providers give to responses; others are unique in their session only."""
 
-_AT_ONCE = 400
+AT_ONCE = 400
 """Ids per query: below any database's limit on variables."""
+
+_LOCK = 71
+"""First key of the locks of teams' imports (our choice); the second is of the team."""
 
 
 def count_once(team: Team, incoming: records.Session) -> tuple[records.Session, int]:
     """Drop the usage of calls that another session of the team has; return how many these are.
 
-    The session that came first keeps it, so sums over sessions count each call once.
+    The session that came first keeps it, so sums over sessions count each call once. Use in the
+    transaction that stores the calls.
     """
-    ids = sorted(
-        {
-            one.call
-            for one in incoming.records
-            if isinstance(one, records.Call) and one.usage and _PROVIDERS.fullmatch(one.call)
-        }
-    )
-    there: set[str] = set()
-    for start in range(0, len(ids), _AT_ONCE):
-        named = ids[start : start + _AT_ONCE]
-        rows = ModelCall.objects.filter(session__team=team, call__in=named).exclude(output=None)
-        rows = rows.exclude(session__external_id=incoming.external_id)
-        there.update(rows.values_list("call", flat=True))
-    if not there:
+    calls = [one for one in incoming.records if isinstance(one, records.Call)]
+    named = {one.call: response for one in calls if (response := _response(one))}
+    if not named:
+        return incoming, 0
+    one_at_a_time(team)
+    there = _counted_outside(team, incoming.external_id, set(named.values()))
+    copied = {call for call, response in named.items() if response in there}
+    if not copied:
         return incoming, 0
     kept = [
         replace(one, usage=None, usage_raw=None)
-        if isinstance(one, records.Call) and one.call in there
+        if isinstance(one, records.Call) and one.call in copied
         else one
         for one in incoming.records
     ]
-    meta = incoming.meta | {"copied_calls": len(there)}
-    return replace(incoming, records=kept, meta=meta), len(there)
+    meta = incoming.meta | {"copied_calls": len(copied)}
+    return replace(incoming, records=kept, meta=meta), len(copied)
+
+
+def _response(one: records.Call) -> str:
+    """The provider's id of the response; empty if unknown."""
+    return one.response or (one.call if one.usage and _PROVIDERS.fullmatch(one.call) else "")
+
+
+def _counted_outside(team: Team, session: str, responses: Iterable[str]) -> set[str]:
+    """Responses whose usage another session has, those of these among them."""
+    there: set[str] = set()
+    for some in at_once(responses):
+        for rows in named_calls(team, some):
+            outside = rows.exclude(output=None).exclude(session__external_id=session)
+            for names in outside.values_list("call", "response"):
+                there.update(filter(None, names))
+    return there
+
+
+def at_once(names: Iterable[str], many: int = AT_ONCE) -> Iterator[list[str]]:
+    """Names in parts, for a query each."""
+    listed = sorted(names)
+    for start in range(0, len(listed), many):
+        yield listed[start : start + many]
+
+
+def named_calls(team: Team, responses: Sequence[str]) -> tuple[QuerySet[ModelCall], ...]:
+    """The team's calls of up to AT_ONCE responses: of logs by their ids, and of traces. Apart, as
+    each way has its index."""
+    calls = ModelCall.objects.filter(session__team=team)
+    return calls.filter(call__in=responses), calls.filter(response__in=responses)
+
+
+def one_at_a_time(team: Team) -> None:
+    """Until the transaction ends, let no other import of the team store calls. Take it before locks
+    of sessions. On SQLite there is only one writer anyway."""
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            # Not the team's row: whoever has locked a session may wait for that.
+            cursor.execute("SELECT pg_advisory_xact_lock(%s, hashtext(%s))", [_LOCK, str(team.pk)])

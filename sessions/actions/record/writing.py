@@ -49,6 +49,7 @@ CALL_COLUMNS = (
     *("session_id", "call", "step", "model", "at", "uncached", "cache_read", "cache_write_5m"),
     *("cache_write_1h", "output", "reasoning", "iterations", "reconciles", "usage_raw"),
     *("stop_reason", "cost_microusd", "dropped", "context", "settings", "client"),
+    "response",
 )
 
 

@@ -7,7 +7,8 @@ from sessions.importers.message_array import document
 from sessions.importers.records import Json, Log, Skipped
 from sessions.importers.reported import NOTHING, Reported, openai_usage
 from sessions.importers.traces.said import answer_in, instructions_in, joined, said_in, unpacked
-from sessions.importers.traces.traced_calls import TracedCall, write_sessions
+from sessions.importers.traces.traced_calls import TracedCall
+from sessions.importers.traces.traced_contexts import write_sessions
 from sessions.importers.wire import mapping, milliseconds, sequence, string
 
 FORMAT = "langfuse-trace"

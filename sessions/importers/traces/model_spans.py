@@ -67,6 +67,9 @@ _USAGE = {
 }
 """Attributes of token counts, by the name in a chat-completions usage object."""
 
+SHORTEST, LONGEST = 16, 200
+"""Characters of a response's id that no other response has (our choice), and that are stored."""
+
 
 def traced_call_of(span: TraceSpan) -> TracedCall | None:
     """A span as a model call, or as a call of a tool; None for any other span."""
@@ -86,9 +89,11 @@ def traced_call_of(span: TraceSpan) -> TracedCall | None:
 
 
 def _response(span: TraceSpan) -> str:
-    """The provider's id of a response; empty if unknown."""
+    """The provider's id of a response; empty if unknown, or short enough to come again: Ollama's
+    are a number below 1000."""
     stated = span.text("gen_ai.response.id")
-    return stated or string(mapping(unpacked(span.attributes.get("output.value"))).get("id"))
+    stated = stated or string(mapping(unpacked(span.attributes.get("output.value"))).get("id"))
+    return stated if SHORTEST <= len(stated) <= LONGEST and stated.isprintable() else ""
 
 
 def _begun(span: TraceSpan, said: list[TraceMessage], answer: list[TraceMessage]) -> TracedCall:

@@ -14,7 +14,8 @@ from sessions.importers.importer import Importer
 from sessions.importers.records import Json, Log, Skipped
 from sessions.importers.traces.model_spans import traced_call_of
 from sessions.importers.traces.spans import TraceSpan, is_export, is_span, spans_in
-from sessions.importers.traces.traced_calls import counted_calls, in_groups, write_sessions
+from sessions.importers.traces.traced_calls import counted_calls, in_groups
+from sessions.importers.traces.traced_contexts import write_sessions
 
 FORMAT = "otlp-traces"
 

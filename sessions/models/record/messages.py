@@ -85,6 +85,10 @@ class ModelCall(models.Model):
         Session, on_delete=models.CASCADE, related_name="calls", db_index=False
     )
     call = models.CharField(max_length=200)
+    # Nullable: only traces name it beside the call.
+    response = models.CharField(  # noqa: DJ001
+        max_length=200, null=True, help_text="the provider's id of the response, if `call` is none"
+    )
     step = models.PositiveIntegerField()
     model = models.CharField(max_length=120, blank=True)
     at = models.BigIntegerField(null=True, help_text="ms since the epoch")
@@ -121,7 +125,14 @@ class ModelCall(models.Model):
             models.UniqueConstraint(fields=["session", "step"], name="step_once_per_session"),
         ]
         # Copies of a call in other sessions are looked up by their id.
-        indexes = [models.Index(fields=["call"], name="call_by_id")]
+        indexes = [
+            models.Index(fields=["call"], name="call_by_id"),
+            models.Index(
+                fields=["response"],
+                condition=models.Q(response__isnull=False),
+                name="call_by_response",
+            ),
+        ]
 
     def __str__(self) -> str:
         return f"step {self.step}"

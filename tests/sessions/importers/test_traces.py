@@ -123,7 +123,10 @@ def test_the_spans_of_an_sdk_beside_an_instrumentation_do_not_count_again(within
     for number, span in enumerate(spans):
         given = {one["key"]: one for one in span["attributes"]}
         if given["gen_ai.operation.name"]["value"] == {"stringValue": "chat"}:
-            named = {"key": "gen_ai.response.id", "value": {"stringValue": f"msg_{number}"}}
+            named = {
+                "key": "gen_ai.response.id",
+                "value": {"stringValue": f"msg_at_sea_{number:06}"},
+            }
             contents = ("messages", "instructions", "definitions")
             kept = [one for name, one in given.items() if not name.endswith(contents)]
             own = {**span, "spanId": f"{number:016x}", "attributes": [*kept, named]}

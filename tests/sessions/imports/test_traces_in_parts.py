@@ -27,7 +27,7 @@ from sessions.actions.imports.imports import import_file
 from sessions.actions.masking import rules
 from sessions.actions.record.append import link_parents
 from sessions.actions.record.measure import measure
-from sessions.importers.traces import traced_calls
+from sessions.importers.traces import traced_contexts
 from sessions.models import Entry, Hold, Import, ImportFile, Session, StepNote, Team
 from tests.conftest import Server, wait_until
 from tests.sessions.imports.test_traces import sessions_of, token
@@ -122,7 +122,7 @@ def one_response_by_two_spans(made: Traced) -> Traced:
     main = made.begin("invoke_agent", None)
     history: list[Said] = [text("user", "Find the kelp.")]
     for number in range(3):
-        name = f"msg_{number}"
+        name = f"msg_of_the_harbor_{number}"
         answer = text("assistant", f"At pier {number}.")
         outer = made.begin("chat", main, **{"response.id": name})
         within = outer if number == 1 else main
@@ -136,6 +136,34 @@ def one_response_by_two_spans(made: Traced) -> Traced:
         for span in (own, inner, outer):
             made.end(span)
         history += [answer, text("user", "And then?")]
+    made.end(main)
+    return made
+
+
+def usage_of_silent_spans(made: Traced) -> Traced:
+    """Model calls whose usage only spans without content have: within the span of the call, or of
+    the same response, or each a part; and one that has none around it."""
+    main = made.begin("invoke_agent", None)
+    history: list[Said] = [text("user", "Find the kelp.")]
+    for number in range(4):
+        named = {"response.id": f"msg_of_the_harbor_{number}"} if number % 2 else {}
+        answer = text("assistant", f"At pier {number}.")
+        call = made.begin("chat", main, **named)
+        said = {"gen_ai.input.messages": history, "gen_ai.output.messages": [answer]}
+        call.set_attributes({key: json.dumps(one) for key, one in said.items()})
+        own = made.begin("chat", main if number == 1 else call, **named)
+        made.used(own, number + 1)
+        if number == 2:  # says less than its own
+            call.set_attribute("gen_ai.usage.input_tokens", 1)
+        if number == 3:
+            own.set_attribute("gen_ai.usage.cache_read.input_tokens", 1500)
+            made.used(call, number + 1)
+        made.end(own)
+        made.end(call)
+        history += [answer, text("user", "And then?")]
+    alone = made.begin("chat", main)
+    made.used(alone, 9)
+    made.end(alone)
     made.end(main)
     return made
 
@@ -167,6 +195,7 @@ TREES = {
     "no content": without_content(Traced()).ended(),
     "tools": tools_alone(Traced()).ended(),
     "responses": one_response_by_two_spans(Traced()).ended(),
+    "silent": usage_of_silent_spans(Traced()).ended(),
 }
 
 
@@ -247,9 +276,9 @@ def test_what_is_stored_masked_is_written_again_as_it_is():
 
 
 @st.composite
-def requests(draw: st.DrawFn) -> list[Spans]:
+def requests(draw: st.DrawFn, trees: Sequence[Spans] = tuple(TREES.values())) -> list[Spans]:
     """The spans of a tree in any order, cut anywhere."""
-    order = draw(st.permutations(draw(st.sampled_from(list(TREES.values())))))
+    order = draw(st.permutations(draw(st.sampled_from(trees))))
     cuts = draw(st.sets(st.integers(1, len(order) - 1)))
     return [order[start:end] for start, end in pairwise([0, *sorted(cuts), len(order)])]
 
@@ -285,7 +314,7 @@ def test_a_response_counts_once_however_many_spans_and_requests_name_it():
 
 @pytest.mark.django_db
 def test_a_trace_has_a_bounded_number_of_sessions(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(traced_calls, "MOST_CONTEXTS", 2)
+    monkeypatch.setattr(traced_contexts, "MOST_CONTEXTS", 2)
     made = Traced()
     within = made.begin("invoke_agent", None)
     for _ in range(5):
