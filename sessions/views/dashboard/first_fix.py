@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from sessions.actions.lab.choices import USUAL_SESSIONS
 from sessions.figures import at_least, money
 from sessions.models.web.periods import WEEK
 from sessions.models.web.sums import Sums
@@ -24,7 +25,8 @@ BUTTONS: dict[str, str] = {
     "Keep longer": "opens the policy editor with a value; sessions use it once you save it and "
     "roll it out",
     "See which": "lists these tools, and changes nothing",
-    SIMULATE: "leads to Policies, where you start the simulation; no session changes",
+    SIMULATE: f"starts it on the newest {USUAL_SESSIONS} sessions with lost facts, and shows it on "
+    "Policies; no session changes",
     OPEN: "shows the simulation that this comes from; a rollout is started there",
 }
 """What a button does."""

@@ -201,9 +201,7 @@ def _of_policies(
         lost += f" in {_count(of['unmanaged_lost'], 'session')}{NO_COST if free else ''}."
         proof = places.lost
     if saving is None:
-        why, url = "savings are known after a simulation", reverse("policies")
-        said = "not simulated yet"
-        yield Fix("loss", title, lost, None, why, SIMULATE, url, proof_url=proof, unknown=said)
+        yield _unsimulated(title, lost, proof, places)
         return
     asked = urlencode({"of": saving.version})
     url = f"{reverse('simulation', args=[saving.simulation])}?{asked}"
@@ -227,6 +225,22 @@ def _of_policies(
         sessions=saving.sessions,
         spent=(int(saving.recorded["cost_microusd"]), int(saving.recorded["priced"])),
         forgets=_forgets(saving),
+    )
+
+
+def _unsimulated(title: str, lost: str, proof: str, places: FixPlaces) -> Fix:
+    """A simulation to start, on the newest sessions that lost facts."""
+    return Fix(
+        "loss",
+        title,
+        lost,
+        None,
+        "savings are known after a simulation",
+        SIMULATE,
+        reverse("policies"),
+        proof_url=proof,
+        unknown="not simulated yet",
+        starts=reverse("simulate_newest") if places.may_write else "",
     )
 
 

@@ -27,6 +27,8 @@ class Fix:
     at_least: bool = False
     proof_url: str = ""
     """Where an example is shown, if there is one."""
+    starts: str = ""
+    """Where its button starts what it says, by a POST; empty if it only leads to `url`."""
     sessions: int = 0
     """Sessions that the amount was found in; 0 if not counted."""
     unknown: str = "unknown"

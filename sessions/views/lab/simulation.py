@@ -57,6 +57,7 @@ def simulation(request: HttpRequest, simulation_id: UUID) -> HttpResponse:
         "team": found.team,
         "simulation": found,
         "draft": draft,
+        "others": len(body["versions"]) - 1,
         "against": body["against"],
         "props": {
             **addresses(),
@@ -87,11 +88,13 @@ MOST_OWN = 50
 
 @require_POST
 def simulate_newest(request: HttpRequest) -> HttpResponse:
-    """Simulate policies on the team's newest sessions as a job; the list of policies follows it."""
+    """Simulate policies on the team's newest sessions, or the newest with `flags`, as a job; the
+    list of policies follows it."""
     team = team_to(request, "write")
     try:
+        choice = usual_choice(team) | {"flags": request.POST.getlist("flags")}
         simulations.ask(
-            *(team, usual_choice(team), active_version(team)),
+            *(team, choice, active_version(team)),
             *(_to_simulate(team), "", actor_of(request)),
         )
     except (NoChoice, UnknownPolicy) as error:

@@ -14,8 +14,10 @@ from django.views.decorators.http import require_GET
 
 from sessions.access import allowed, session_of
 from sessions.actions.assessments.session_verdicts import verdict_on_session
+from sessions.actions.demo.demo_tuning import NAME as DEMO_POLICY
+from sessions.actions.demo.demo_tuning import is_of_demo
 from sessions.actions.policies.policies import to_simulate
-from sessions.models import Run, Session
+from sessions.models import Policy, Run, Session
 from sessions.models.ingestion.counted import not_stored
 from sessions.models.masking import counted
 from sessions.models.record.sessions import SOURCE_LIVE
@@ -54,6 +56,14 @@ def _with_id(address: str) -> str:
     return address.replace(str(_SOME_ID), "{id}")
 
 
+def _to_simulate(session: Session) -> list[str]:
+    """Policies that the menu of runs offers; the demo's are for its own sessions."""
+    own = Policy.objects.filter(team=session.team, name=DEMO_POLICY)
+    hides = not session.demo and any(is_of_demo(one) for one in own)
+    offered = to_simulate(session.team)
+    return [one for one in offered if not (hides and one.split("@")[0] == DEMO_POLICY)]
+
+
 @require_GET
 def replay(request: HttpRequest, session_id: UUID, step: int | None = None) -> HttpResponse:
     """Show the context at each step of a session; by default at the last one."""
@@ -64,7 +74,7 @@ def replay(request: HttpRequest, session_id: UUID, step: int | None = None) -> H
     if session.team.show_masked and allowed(request, session.team, "reveal"):
         props["reveal_url"] = reverse("api:reveal", args=[session.pk])
     if writes:
-        props["policies"] = to_simulate(session.team)
+        props["policies"] = _to_simulate(session)
     else:
         del props["simulate_url"]
     run = ""

@@ -51,7 +51,7 @@ EXAMPLES = (
 """Searches offered before the first: filters, query, and what it finds."""
 
 DEMO_EXAMPLE = ("q=8417&demo=1", "8417", "the port that the demo loses, and where")
-"""Offered while the demo is there."""
+"""Offered while the demo is searched."""
 
 NOT_LOST: dict[State, str] = {
     "in_context": "in context",
@@ -82,6 +82,7 @@ def search_page(request: HttpRequest) -> HttpResponse:
     query = filters.wanted.query
     rows = filters.sessions([team]) if after is None else Session.objects.none()
     notice = demo_notice(request, team, switch=True)
+    shows_demo = notice["demo_data"] and not left_out(notice)
     context = {
         **notice,
         "section": "search",
@@ -103,7 +104,7 @@ def search_page(request: HttpRequest) -> HttpResponse:
         ),
         "facets": _facets(team, filters),
         "kinds": KINDS,
-        "examples": [*EXAMPLES, *([DEMO_EXAMPLE] if notice["demo_data"] else [])],
+        "examples": [*EXAMPLES, *([DEMO_EXAMPLE] if shows_demo else [])],
         "waiting": f"{WAITING:,}+" if waiting > WAITING else f"{waiting:,}" if waiting else "",
         "archived": f"{archived:,}" if archived else "",
         "saved": SavedSearch.objects.filter(team=team).order_by("name"),

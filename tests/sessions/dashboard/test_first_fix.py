@@ -41,8 +41,8 @@ def test_the_first_fix_is_said_in_dollars_of_those_spent(
     ("fix", "said"),
     [
         (Fix("loss", "Manage", "", None, "", SIMULATE, ""), "First: simulate policies on these "
-         "sessions. What they save is unknown until then. “Simulate” leads to Policies, where you "
-         "start the simulation; no session changes."),
+         "sessions. What they save is unknown until then. “Simulate” starts it on the newest 20 "
+         "sessions with lost facts, and shows it on Policies; no session changes."),
         (Fix("break", "Use it", "", 5, "estimated", "Change TTL", "/p/edit/?set=ttl"),
          "“Change TTL” opens the policy editor with this value; sessions use it once you save it "
          "and roll it out."),

@@ -195,6 +195,11 @@ def test_policies_are_simulated_at_a_click_until_all_are_known() -> None:
     measure(read)
     save_version(team, NAME, DOCUMENT, BASE, NOTE, None, COMMAND)
     assert "No policy was simulated on your sessions yet" in page_of(browser, "/policies/").text
+    offered = [browser.get(f"/sessions/{read.pk}/").content.decode()]
+    Session.objects.filter(pk=read.pk).update(demo=True)
+    offered.append(browser.get(f"/sessions/{read.pk}/").content.decode())
+    Session.objects.filter(pk=read.pk).update(demo=False)
+    assert ['"careful@1"' in one for one in offered] == [False, True], "the Run menu"
     answer = browser.post("/lab/newest/")
     first = Simulation.objects.get()
     assert answer["Location"] == "/policies/"

@@ -114,6 +114,8 @@ def test_the_page_goes_through_sessions_newest_first_and_counts_what_became_of_h
     client = signed_in(program.team)
     beside = page_of(client, "/search/?q=port").text
     assert "3 hits in 3 sessions" in beside and "1 demo session is left out" in beside
+    examples = [page_of(client, f"/search/{asked}").text for asked in ("", "?demo=1")]
+    assert ["the port that the demo loses" in one for one in examples] == [False, True]
     page = page_of(client, "/search/?q=port&demo=1")
     results = page.text.partition("last.")[2]
     titles = [one for one in results.split() if one in ("newest", "old", "apart", "demo")]
