@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from django.db import transaction
 
 from sessions.actions.accounts import audit
+from sessions.actions.imports import together
 from sessions.actions.imports.changed import IfChanged
 from sessions.actions.imports.imports import begin_import, report, run_import
 from sessions.actions.jobs import jobs
@@ -108,6 +109,11 @@ def run(running: Running) -> JobOutcome | None:
         )
     if_changed = IfChanged(running.payload.get("if_changed", IfChanged.KEEP))
     progress = partial(running.progress, unit="files")
+    if running.payload.get("exported") and running.job.attempts > 1:
+        together.give_back(running, import_run)
+    elif running.payload.get("exported"):
+        together.take_along(running, import_run)
+        together.import_together(import_run, counted, if_changed)
     run_import(import_run, counted, progress, if_changed)
     if running.payload.get("exported"):
         states = set(import_run.files.values_list("state", flat=True))

@@ -83,5 +83,5 @@ def one_at_a_time(team: Team) -> None:
     of sessions. On SQLite there is only one writer anyway."""
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
-            # Not the team's row: whoever has locked a session may wait for that.
+            # Not the team's row: others that have locked a session wait for that.
             cursor.execute("SELECT pg_advisory_xact_lock(%s, hashtext(%s))", [_LOCK, str(team.pk)])

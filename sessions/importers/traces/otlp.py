@@ -21,9 +21,9 @@ FORMAT = "otlp-traces"
 
 
 def recognises_text(start: str) -> bool:
-    """Whether a file begins like a request in protobuf: the first field of a request and the first
-    of that, each the first in its message, and later an attribute's value, a byte of no text."""
-    return start[:1] == "\n" and "\n" in start[2:7] and "\x12" in start[3:]
+    """Whether a file begins like a request in protobuf: its first field, in that a resource or
+    spans, and later an attribute's value, a byte of no text."""
+    return start[:1] == "\n" and not {*"\n\x12"}.isdisjoint(start[2:7]) and "\x12" in start[3:]
 
 
 def recognises_lines(objects: Iterable[dict[str, Json]]) -> bool:
@@ -60,6 +60,14 @@ def read(data: bytes, name: str = "") -> Log:
 
 
 _START = 4096
+
+
+def is_request(data: bytes) -> bool:
+    """Whether bytes are a request in protobuf."""
+    try:
+        return bool(ExportTraceServiceRequest.FromString(data).resource_spans)
+    except DecodeError:
+        return False
 
 
 def _from_protobuf(data: bytes) -> Json:

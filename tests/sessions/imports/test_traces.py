@@ -21,10 +21,10 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExportResult
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from compaction.tokens import counted
-from sessions.actions.imports import uploads
+from sessions.actions.imports import together, uploads
 from sessions.actions.imports.imports import run_import
 from sessions.actions.jobs import jobs
-from sessions.actions.jobs.attempts import attempt
+from sessions.actions.jobs.attempts import Running, attempt
 from sessions.models import AuditEntry, Import, ImportFile, Job, Message, ModelCall, Session, Team
 from tests.conftest import Server, wait_until
 from tests.sessions.programs import Program, assert_problem
@@ -87,6 +87,13 @@ class TestOperation:
             assert answer.content == (b"" if kind == PROTOBUF else b"{}")
         assert stored() == (4, 2, ["harbor-1"])
 
+    def test_a_request_without_a_resource(self, program: Program):
+        request = encode_spans(spans())
+        for one in request.resource_spans:
+            one.ClearField("resource")
+        program.ask("POST", "/traces", request.SerializeToString(), content_type=PROTOBUF)
+        assert stored() == (4, 2, ["harbor-1"])
+
     @pytest.mark.parametrize(("kind", "said"), [(PROTOBUF, b""), (JSON, b"{}")])
     def test_a_request_with_an_idempotency_key_is_taken_once(
         self, program: Program, kind: str, said: bytes
@@ -131,6 +138,52 @@ class TestOperation:
         assert AuditEntry.objects.count() == entries
         assert not [*settings.DATA_DIR.glob("uploads/*")]
         assert stored() == (4, 2, ["harbor-1"])
+
+    def test_requests_that_wait_are_read_as_one(self, program: Program, settings: Any):
+        made = [encode_spans([one]).SerializeToString() for one in spans()]
+        bodies = [made[1], made[0][:-9], gzip.compress(made[0]), made[1]]
+        for data in bodies:
+            packed = {"content_encoding": "gzip"} if data[:2] == b"\x1f\x8b" else {}
+            program.ask("POST", "/traces", data, content_type=PROTOBUF, **packed)
+        job = jobs.claim(Job.objects.filter(kind=uploads.KIND).order_by("created")[0].pk)
+        assert job and job.token and attempt(job.pk, job.token)
+        assert Job.objects.get(kind=uploads.KIND).state == Job.State.PARTIAL
+        files = ImportFile.objects.filter(import_run=Import.objects.get()).order_by("pk")
+        assert [(one.path, one.state, one.calls) for one in files] == [
+            ("OTLP traces (3 requests)", "new", 2),
+            ("OTLP traces", "refused", 0),
+        ]
+        assert stored() == (4, 2, ["harbor-1"])
+        assert not [*settings.DATA_DIR.glob("uploads/*")]
+
+    def test_requests_that_failed_together_are_tried_alone(
+        self, program: Program, monkeypatch: pytest.MonkeyPatch
+    ):
+        for one in spans():
+            data = encode_spans([one]).SerializeToString()
+            program.ask("POST", "/traces", data, content_type=PROTOBUF)
+        read = together.import_together
+        monkeypatch.setattr(together, "import_together", lambda *_: 1 / 0)
+        first = Job.objects.filter(kind=uploads.KIND).order_by("created")[0].pk
+        for fails in (True, False):
+            job = jobs.claim(first)
+            assert job and job.token and attempt(job.pk, job.token) is not fails
+            assert Job.objects.filter(kind=uploads.KIND).count() == 1 + (not fails)
+        monkeypatch.setattr(together, "import_together", read)
+        other = jobs.claim(Job.objects.exclude(pk=first).get(kind=uploads.KIND).pk)
+        assert other and other.token and other.attempts == 2 and attempt(other.pk, other.token)
+        assert stored() == (4, 2, ["harbor-1"])
+
+    def test_an_attempt_that_lost_its_job_takes_nothing_along(self, program: Program):
+        for one in spans():
+            data = encode_spans([one]).SerializeToString()
+            program.ask("POST", "/traces", data, content_type=PROTOBUF)
+        job = jobs.claim(Job.objects.filter(kind=uploads.KIND).order_by("created")[0].pk)
+        assert job and job.token
+        jobs.put_back(job.pk, job.token)
+        with pytest.raises(jobs.Lost):
+            together.take_along(Running(job, job.token), Import.objects.get(job=job))
+        assert Import.objects.count() == 2
 
     def test_what_is_no_request_is_refused_in_its_report(self, program: Program):
         broken = encode_spans(spans()).SerializeToString()[:-9]

@@ -1,0 +1,96 @@
+"""Traces: requests that wait are read as one, so that a trace whose spans come late is written
+again once, and not for each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from django.db import transaction
+
+from sessions.actions.imports.changed import IfChanged
+from sessions.actions.imports.imports import import_file
+from sessions.actions.imports.opened import is_archive, logs_in, read_log
+from sessions.actions.jobs import jobs
+from sessions.actions.jobs.attempts import Running
+from sessions.actions.record.prepare import Count
+from sessions.importers.decoded import NotALog
+from sessions.importers.traces.otlp import is_request
+from sessions.models import Import, ImportFile, Job
+from sessions.models.record import objects
+
+MOST, MOST_BYTES = 100, 16 * 1024 * 1024
+"""Requests that are read as one, and bytes of them (our choice: a fraction of a second)."""
+
+
+def take_along(running: Running, import_run: Import) -> None:
+    """Take over the requests of exporters that wait for jobs of their own. Raises jobs.Lost."""
+    waiting = Job.objects.filter(
+        team=running.team, kind=running.job.kind, state=Job.State.QUEUED, payload__exported=True
+    )
+    with transaction.atomic():
+        mine = Job.objects.select_for_update(of=("self",)).filter(pk=running.job.pk)
+        if not mine.filter(token=running.token, state=Job.State.RUNNING).first():
+            raise jobs.Lost
+        # What failed once is tried alone.
+        new = waiting.filter(attempts=0).order_by("created")
+        taken = [one.pk for one in new.select_for_update(skip_locked=True, of=("self",))[:MOST]]
+        theirs = [one.pk for one in Import.objects.filter(job__in=taken)]
+        ImportFile.objects.filter(import_run__in=theirs).update(import_run=import_run)
+        Import.objects.filter(pk__in=theirs).delete()
+        Job.objects.filter(pk__in=taken).delete()
+
+
+def give_back(running: Running, import_run: Import) -> None:
+    """Give each waiting request but the first a job of its own, because one of them failed."""
+    waiting = import_run.files.filter(state=ImportFile.State.WAITING).order_by("pk")
+    for file in waiting[1:]:
+        with transaction.atomic():
+            alone = Import.objects.create(team=running.team)
+            payload = running.payload | {"import": str(alone.pk)}
+            alone.job = jobs.enqueue(running.team, running.job.kind, payload)
+            alone.save(update_fields=["job"])
+            Job.objects.filter(pk=alone.job.pk).update(attempts=1)
+            ImportFile.objects.filter(pk=file.pk).update(import_run=alone)
+
+
+def import_together(import_run: Import, count: Count, if_changed: IfChanged) -> None:
+    """Import waiting requests in protobuf as one, with one report; others are left, and all of them
+    if they are refused together."""
+    found = list(_requests(import_run))
+    if len(found) < 2:
+        return
+    (first, _), *others = found
+    before = first.path
+    first.path = f"{before} ({len(found)} requests)"
+    # Messages of protobuf one after the other are one that has all of them.
+    data = b"".join(one for _, one in found)
+    import_file(import_run.team, first, lambda: data, count, if_changed)
+    if first.state == ImportFile.State.REFUSED:
+        waiting = ImportFile.State.WAITING
+        ImportFile.objects.filter(pk=first.pk).update(path=before, state=waiting, problems=[])
+        return
+    objects.remove(objects.uploaded(file.stored for file, _ in others))
+    ImportFile.objects.filter(pk__in=[file.pk for file, _ in others]).delete()
+
+
+def _requests(import_run: Import) -> Iterator[tuple[ImportFile, bytes]]:
+    size = 0
+    for file in import_run.files.filter(state=ImportFile.State.WAITING).order_by("pk"):
+        data = _read(file)
+        size += len(data)
+        if size > MOST_BYTES:
+            return
+        if is_request(data):
+            yield file, data
+
+
+def _read(file: ImportFile) -> bytes:
+    """The bytes of a request, unpacked; none if it cannot be read, which its report says."""
+    try:
+        with objects.as_file(file.stored) as path:
+            if not is_archive(path):
+                return read_log(path)
+            logs = [log.read() for log in logs_in(path)]
+            return logs[0] if len(logs) == 1 else b""
+    except (NotALog, OSError):
+        return b""
