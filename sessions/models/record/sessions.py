@@ -267,10 +267,11 @@ class Session(models.Model):
 
     @property
     def cost_is_bound(self) -> bool:
-        """Whether its cost is only a lower bound, as `COST_IS_BOUND` says."""
+        """Whether its cost is only a lower bound, as `COST_IS_BOUND` says, or while it runs: a job
+        counts the usage of its newest calls a moment after they are stored."""
         if self.cost_microusd is None:
             return False
-        return self.cost_at_least or self.usage_calls < self.step_count
+        return self.cost_at_least or self.usage_calls < self.step_count or self.live
 
     @property
     def cache_read_share(self) -> float | None:

@@ -149,6 +149,17 @@ def test_a_session_that_lost_what_it_uses_says_so_here_and_on_the_dashboard(clie
     assert "Assessed again" not in page_of(client, "/live/").text
 
 
+def test_the_cost_of_a_running_session_is_at_least_until_it_ends(client: Client):
+    """Usage is counted a moment after a call is stored: the sign does not come and go with it."""
+    row = session("runs", cost_microusd=58_000, step_count=2, usage_calls=2)
+    for counted in (2, 1, 2):
+        Session.objects.filter(pk=row.pk).update(usage_calls=counted)
+        assert "≥ $0.058" in page_of(client, "/live/").text
+    Session.objects.filter(pk=row.pk).update(outcome="succeeded")
+    row.refresh_from_db()
+    assert not row.cost_is_bound
+
+
 def test_the_page_says_how_many_of_its_sessions_belong_to_the_demo(client: Client):
     session("mine")
     session("made up", demo=True)
