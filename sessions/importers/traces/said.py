@@ -10,6 +10,7 @@ import hashlib
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from compaction.context.blocks import Role
 from sessions.importers.decoded import Unreadable, decode
@@ -47,7 +48,7 @@ _ROLES: dict[str, Role] = {
 """Roles and types of messages; others are names of tools."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TraceMessage:
     """One message of a model call: role and wire blocks. `stored` is the digest of one from the
     store, whose blocks may be masked."""
@@ -56,7 +57,7 @@ class TraceMessage:
     blocks: list[Block]
     stored: str = field(default="", compare=False)
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """Equal for messages that say the same, in whatever form they were sent.
 
