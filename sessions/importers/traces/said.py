@@ -221,6 +221,8 @@ def _result(call: str, content: Json) -> Block:
 
 def _part(part: dict[str, Json]) -> Block | None:
     """A content part in any form; None if it is empty."""
+    if "message_content" in part and "tool_call" in part:
+        return _called(part)
     part = mapping(part.get("message_content")) or part
     form = string(part.get("type"))
     if (

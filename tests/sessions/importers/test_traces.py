@@ -162,6 +162,7 @@ def test_a_history_that_changed_is_a_rewind() -> None:
 TEXT = {"type": "text", "text": "Hi."}
 CALL = {"type": "tool_use", "id": "c1", "name": "look", "input": {"at": "sea"}}
 RESULT = {"type": "tool_result", "tool_use_id": "c1", "content": "Blue."}
+OPENINFERENCE_CALL = {"id": "c1", "function": {"name": "look", "arguments": '{"at": "sea"}'}}
 
 
 @pytest.mark.parametrize(
@@ -200,6 +201,17 @@ RESULT = {"type": "tool_result", "tool_use_id": "c1", "content": "Blue."}
                         "input": {"at": "sea"},
                     },
                 ],
+            },
+            [TraceMessage("assistant", [TEXT, CALL])],
+        ),
+        (
+            {
+                "role": "assistant",
+                "contents": [
+                    {"message_content": TEXT},
+                    {"message_content": {"type": "tool_use"}, "tool_call": OPENINFERENCE_CALL},
+                ],
+                "tool_calls": [{"tool_call": OPENINFERENCE_CALL}],
             },
             [TraceMessage("assistant", [TEXT, CALL])],
         ),
