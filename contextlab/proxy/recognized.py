@@ -49,6 +49,8 @@ _ASIDE_BY_AIDER = (
     "*Briefly* summarize this partial conversation about programming.",
 )
 """How the system prompts of aider's side calls begin."""
+_ASIDE = {"aider": _ASIDE_BY_AIDER, "gemini-cli": ("You are a specialized Task Routing AI.",)}
+"""How the system prompts of side calls begin, by agents that send no id of a session."""
 _BY_INTRODUCTION = {"You are Cline,": "cline"} | dict.fromkeys(_ASIDE_BY_AIDER, "aider")
 """Agents that send only the name of an SDK, by how their system prompt begins."""
 
@@ -57,8 +59,8 @@ class Recognized(NamedTuple):
     """The external id of a session, its agent, and its parent's external id if it is a sub-agent.
 
     `title` is how its task begins. A side call, such as one that makes a title, is no step of its
-    session: side calls have one of their own, as its child. Those of aider, which sends no id of a
-    session, have no parent here.
+    session: side calls have one of their own, as its child. Those of agents that send no id of a
+    session have no parent here.
     """
 
     session: str
@@ -75,7 +77,7 @@ def recognized(headers: Mapping[str, str], body: Mapping[str, Any]) -> Recognize
     session = _session(headers, body)
     if not session:
         named = f"{agent}-{_beginning(body)}"
-        if agent == "aider" and _is_side_call(headers, body, agent):
+        if agent in _ASIDE and _is_side_call(headers, body, agent):
             return Recognized(named, agent, "", "Side calls", True)
         return Recognized(named, agent, "", title)
     if _is_side_call(headers, body, agent):
@@ -115,9 +117,10 @@ def _is_summary(block: Any) -> bool:
 
 
 def _is_side_call(headers: Mapping[str, str], body: Mapping[str, Any], agent: str) -> bool:
-    """Whether an agent calls for itself: for a title, a commit message, or what to remember."""
-    if agent == "aider":
-        return _system(body).startswith(_ASIDE_BY_AIDER)
+    """Whether an agent calls for itself: for a title, a commit message, a choice of the model, or
+    what to remember."""
+    if begins := _ASIDE.get(agent):
+        return _system(body).lstrip().startswith(begins)
     if agent == "codex":
         try:
             kind = json.loads(headers.get("x-codex-turn-metadata", "")).get("request_kind")

@@ -109,6 +109,15 @@ def test_sessions_are_recognized(headers: Any, body: Any, found: Recognized) -> 
     assert recognized(headers, body) == found
 
 
+def test_gemini_cli_chooses_its_model_in_a_side_call() -> None:
+    asked: Any = {"messages": [{"role": "user", "content": "Rename it."}]}
+    routing = {"system": "\nYou are a specialized Task Routing AI. Assign a score.", **asked}
+    aside, own = (recognized({"user-agent": "GeminiCLI/0.61.0"}, one) for one in (routing, asked))
+    assert (aside.agent, aside.title, aside.is_side_call) == ("gemini-cli", "Side calls", True)
+    assert (own.title, own.is_side_call) == ("Rename it.", False)
+    assert own.session != aside.session
+
+
 def test_a_side_call_without_a_session_is_one_of_the_latest_with_its_key() -> None:
     def seen(call: Recognized, key: str = "k1") -> Recognized:
         return sessions.continued(key, SeenCall(form, {}, {}, call)).call
