@@ -85,7 +85,7 @@ export type Props = {
   own: Given | null;
   others: Given[];
   verdict: { tone: 'good' | 'bad' | 'neutral'; sentence: string; detail: string };
-  advice: { text: string; button: string; url: string } | null;
+  advice: { text: string; button: string; url: string; lab_url: string } | null;
   suggested: Record<string, { value: number | boolean | string | null; because: string }>;
   taken_out: { tokens: number; left_before: number }; // of the prompt before; had left before, unstated
   unseen: number | null; // tokens that the log says were replaced, and does not hold

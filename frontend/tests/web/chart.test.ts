@@ -227,6 +227,8 @@ describe('a scatter', () => {
     const one = { label: 'a@1', x: 1_000_000, y: 0.9, group: 'draft' };
     expect(captionOf([], axes)).toBe('There are no values yet.');
     expect(captionOf([one], axes)).toBe('a@1: cost $1.00, needs in context 90.0 %.');
+    const beside = [one, { ...one, label: 'b@1' }, { ...one, label: 'oracle', bound: true }];
+    expect(captionOf(beside, axes)).toContain('2 points, beside oracle. Cheapest');
     expect(captionOf([one, { ...one, label: 'b@1', x: 2_000_000, y: 0.95 }], axes)).toBe(
       '2 points. Cheapest: a@1: cost $1.00, needs in context 90.0 %. ' +
         'Most needs in context: b@1: cost $2.00, needs in context 95.0 %.',

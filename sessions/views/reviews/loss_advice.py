@@ -24,11 +24,12 @@ KEEP_FAILURES = "compact.keep_failures"
 
 @dataclass(frozen=True, slots=True)
 class LossAdvice:
-    """What to do, in a sentence, and the page where it is done."""
+    """What to do, in a sentence, the page where it is done, and the session in the lab."""
 
     text: str
     button: str
     url: str
+    lab_url: str
 
 
 def loss_advice(
@@ -37,6 +38,7 @@ def loss_advice(
     """The setting that keeps a failed call verbatim, if its error was lost and needed under a
     policy without it; else the simulation of what would have kept the first such fact. None if no
     lost fact was needed again, or the session is too long to simulate."""
+    lab_url = f"{reverse('lab')}?{urlencode({'by': 'hand', 'ids': str(session.pk)})}"
     missed = sorted(filter(is_missed, facts), key=itemgetter("needed"))
     version = revision.run.policy_version
     if (
@@ -52,15 +54,17 @@ def loss_advice(
             "call stays out of summaries until the same operation succeeds.",
             f"Set it in {version.policy.name}",
             f"{url}?{urlencode({'set': KEEP_FAILURES})}",
+            lab_url,
         )
     first = next((fact for fact in missed if fact["kind"] != "error"), None)
     if first is None or is_too_long(session):
         return None
     return LossAdvice(
-        f"Simulate the policies on this session, to see which would have kept “{first['fact']}” in "
-        "context when it was needed, and at what cost.",
+        f"To lose less next time, see which policies would have kept “{first['fact']}” in context, "
+        "and at what cost, or try settings on this session in the lab.",
         "What would have kept it",
         f"{why_url(session, revision.run, first)}#policies",
+        lab_url,
     )
 
 

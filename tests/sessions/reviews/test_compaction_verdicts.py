@@ -148,6 +148,7 @@ def test_the_page_starts_with_it_and_each_missed_fact_leads_to_why() -> None:
         assert "Weak: too much was removed; 1 lost fact" in page.text
         assert " targets for a good compaction met; missed: " in page.text
         assert page.links["What would have kept it"] == f"{page.links['Why?']}#policies"
+        assert page.links["Try settings in the lab"] == f"/lab/?by=hand&ids={found.pk}"
     assert page_of(signed_in(), page.links["Why?"]).title.startswith("Why did it forget?")
 
 

@@ -53,6 +53,7 @@ def test_a_lost_fact_leads_to_the_simulation_of_what_would_have_kept_it(session:
     assert found is not None and "would have kept “port_8417”" in found.text
     assert found.button == "What would have kept it"
     assert found.url.startswith(f"/sessions/{session.pk}/why/?text=port_8417&run=recorded&step=9")
+    assert found.lab_url == f"/lab/?by=hand&ids={session.pk}"
 
 
 def test_a_lost_error_leads_to_the_setting_that_keeps_failed_calls(session: Session) -> None:

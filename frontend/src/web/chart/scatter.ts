@@ -67,9 +67,11 @@ export function captionOf(all: readonly Point[], axes: Pick<ScatterProps, 'x' | 
   if (!points.length) return 'There are no values yet.';
   const [first] = points;
   if (points.length === 1) return `${described(first, axes)}.`;
+  const others = all.filter((one) => one.bound).map((one) => one.label);
+  const bounds = others.length ? `, beside ${others.join(' and ')}` : '';
   const most = points.reduce((best, one) => (one.y > best.y ? one : best));
   return (
-    `${points.length} points. Cheapest: ${described(first, axes)}. ` +
+    `${points.length} points${bounds}. Cheapest: ${described(first, axes)}. ` +
     `Most ${axes.y.label}: ${described(most, axes)}.`
   );
 }
