@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 TICK = os.sysconf("SC_CLK_TCK")
@@ -30,6 +30,18 @@ def cpu_seconds(root: int) -> float:
     """Return user and system time of the tree, including ended descendants, to 10 ms."""
     # 11 to 14 after the name: utime, stime, and both of ended children that were waited for.
     return sum(sum(map(int, fields[11:15])) for pid in tree(root) if (fields := _stat(pid))) / TICK
+
+
+def ran_seconds(pids: Iterable[int]) -> float:
+    """Return the CPU time of the living threads of processes, to the nanosecond."""
+    return (
+        sum(
+            int(ran.read_text().split()[0])
+            for pid in pids
+            for ran in Path(f"/proc/{pid}/task").glob("*/schedstat")
+        )
+        / 1e9
+    )
 
 
 def memory_mb(root: int) -> tuple[float, float]:

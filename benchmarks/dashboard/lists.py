@@ -30,6 +30,9 @@ NAME = f"contextlab_bench_{os.getpid()}"
 AT = f"({int(time.time() * 1000)} - (i::bigint * {DAYS} * 86400000 / {SESSIONS}))"
 """When session `i` came, in SQL: ms."""
 
+STEPS = "1 + (i::bigint * 7919 % 400)::int"
+"""Steps of session `i`, all assessed and indexed: no job has anything to do."""
+
 PAGES = {
     "sessions": "/sessions/",
     "sessions, second page": "/sessions/?cursor={cursor}",
@@ -122,12 +125,15 @@ def _fill_reviews(one: Session, version: PolicyVersion) -> None:
     """Store a managed run for every tenth session: a compaction, its ledger and its reviews."""
     from compaction.losses import ledger as ledgers
     from sessions.actions.accounts.teams import local_user
-    from sessions.models import Revision, Run
+    from sessions.models import Board, Revision, Run
     from sessions.models.record.revisions import Edit
     from sessions.models.reviews.assessments import FactLedger
     from sessions.models.reviews.reviews import Review, ReviewItem
 
-    managed = Run.objects.create(session=one, origin="managed", policy_version=version, head=1)
+    managed = Run.objects.create(
+        session=one, origin="managed", policy_version=version, head=1, indexed_head=1
+    )
+    board = Board.objects.create(team=one.team, kind="session", name=str(one.pk), session=one)
     revision = Revision.objects.create(
         run=managed, number=1, step=5, trigger="tokens", policy_version=version
     )
@@ -149,7 +155,16 @@ def _fill_reviews(one: Session, version: PolicyVersion) -> None:
     many(ledger, often, id="i + 1", revision_id="i + 1")
     many(edit, often, id="i + 1", revision_id="i + 1")
     many(revision, often, id="i + 1", run_id=uuid(2))
-    many(managed, often, id=uuid(2), session_id=uuid(1).replace("(i)", "(i * 10)"))
+    tenth = uuid(1).replace("(i)", "(i * 10)")
+    many(managed, often, id=uuid(2), session_id=tenth)
+    many(
+        board,
+        often,
+        id="i + 1",
+        session_id=tenth,
+        name=f"{tenth}::text",
+        changed=f"to_timestamp({AT.replace('(i', '(i * 10')} / 1000)",
+    )
 
 
 def _fill_sessions(one: Session, version: PolicyVersion) -> None:
@@ -167,7 +182,7 @@ def _fill_sessions(one: Session, version: PolicyVersion) -> None:
     many(run, SESSIONS, id=uuid(4), session_id=uuid(1),
          columns="CASE WHEN i % 3 = 0 THEN t.columns ELSE ''::bytea END")  # fmt: skip
     money = {f"{name}_microusd": f"(i::bigint * {k} % 90001)" for k, name in enumerate(MONEY, 7)}
-    many(assessment, SESSIONS, session_id=uuid(1), failures="i % 4", recovered="i % 2",
+    many(assessment, SESSIONS, session_id=uuid(1), steps=STEPS, failures="i % 4", recovered="i % 2",
          judged_steps="i % 50", adrift_steps="i % 9", checked_calls="i % 30",
          schema_violations="0", needs="CASE WHEN i % 10 = 0 THEN i % 40 END",
          in_context="CASE WHEN i % 10 = 0 THEN i % 40 END", named="0", retrievable="0", lost="0",
@@ -177,7 +192,7 @@ def _fill_sessions(one: Session, version: PolicyVersion) -> None:
          source="(ARRAY['claude-code', 'codex', 'api', 'pi'])[1 + i % 4]",
          parent_external_id="''", outcome="(ARRAY['', 'succeeded', 'failed'])[1 + i % 3]",
          policy_version_id=f"CASE WHEN i % 4 = 2 THEN {version.pk} END",
-         step_count="1 + (i::bigint * 7919 % 400)::int", peak_tokens="(i::bigint * 7907 % 200000)",
+         step_count=STEPS, peak_tokens="(i::bigint * 7907 % 200000)",
          cost_microusd="CASE WHEN i % 9 > 0 THEN i::bigint * 7901 % 9000000 END",
          cache_read_tokens="i % 90000", cache_write_tokens="i % 9000", uncached_tokens="i % 7000",
          break_count="CASE WHEN i % 3 = 0 THEN 2 ELSE 0 END",
@@ -229,35 +244,48 @@ def measured(client: Any, address: str) -> tuple[float, float]:
     )
 
 
+def set_up(address: str) -> None:
+    """Set up Django for a database."""
+    import django
+
+    os.environ["DATABASE_URL"] = address
+    os.environ["DJANGO_SETTINGS_MODULE"] = "contextlab.settings"
+    django.setup()
+
+
+def keep_many() -> None:
+    """Migrate the database, fill it, and add up its sums."""
+    from django.core.management import call_command
+    from django.db import connection, transaction
+
+    from sessions.actions.accounts.teams import local_team
+    from sessions.actions.dashboard.day_totals import keep_totals
+
+    call_command("migrate", verbosity=0)
+    begun = time.perf_counter()
+    with transaction.atomic():
+        fill()
+    begun_keeping = time.perf_counter()
+    keep_totals(local_team())
+    say(f"added up for the first time in {time.perf_counter() - begun_keeping:.0f} s")
+    with connection.cursor() as cursor:
+        cursor.execute("VACUUM ANALYZE")
+        cursor.execute("SELECT pg_database_size(current_database())")
+        size = cursor.fetchone()[0]
+    say(f"{SESSIONS:,} sessions, {size / 1e6:,.0f} MB, in {time.perf_counter() - begun:.0f} s")
+
+
 def main() -> None:
     """Fill and measure."""
     with database() as address:
-        os.environ["DATABASE_URL"] = address
-        os.environ["DJANGO_SETTINGS_MODULE"] = "contextlab.settings"
-        import django
-
-        django.setup()
-        from django.core.management import call_command
-        from django.db import connection, transaction
+        set_up(address)
         from django.test import Client
 
-        from sessions.actions.accounts.teams import local_team, local_user
-        from sessions.actions.dashboard.day_totals import keep_totals
+        from sessions.actions.accounts.teams import local_user
         from sessions.models import Session
         from sessions.views.web.paging import Cursor
 
-        call_command("migrate", verbosity=0)
-        begun = time.perf_counter()
-        with transaction.atomic():
-            fill()
-        begun_keeping = time.perf_counter()
-        keep_totals(local_team())
-        say(f"added up for the first time in {time.perf_counter() - begun_keeping:.0f} s")
-        with connection.cursor() as cursor:
-            cursor.execute("VACUUM ANALYZE")
-            cursor.execute("SELECT pg_database_size(current_database())")
-            size = cursor.fetchone()[0]
-        say(f"{SESSIONS:,} sessions, {size / 1e6:,.0f} MB, in {time.perf_counter() - begun:.0f} s")
+        keep_many()
         client = Client(headers={"host": "127.0.0.1"})
         client.force_login(local_user())
         middle = Session.objects.exclude(ended_at=None).order_by("ended_at")[SESSIONS // 2]

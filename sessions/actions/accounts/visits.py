@@ -8,6 +8,7 @@ from django.contrib.auth.base_user import AbstractBaseUser
 from django.contrib.auth.models import AnonymousUser, User
 
 from sessions.models import Team, Visit
+from sessions.models.web.statements import Statement, given_int, given_uuid
 
 ENDS_AFTER = timedelta(minutes=30)
 """A visit ends after this long without a page being opened."""
@@ -40,6 +41,12 @@ def visit_before(user: AbstractBaseUser | AnonymousUser, team: Team) -> datetime
     keys."""
     if not isinstance(user, User):
         return None
-    visit = Visit.objects.filter(user=user, team=team).first()
-    ended = visit.previous if visit is not None else None
+    ended = next(iter(_PREVIOUS.column(user=user.pk, team=team.pk)), None)
     return ended.replace(microsecond=0) if ended is not None else None
+
+
+_PREVIOUS = Statement(
+    lambda: Visit.objects.filter(user_id=given_int("user"), team_id=given_uuid("team")).values_list(
+        "previous"
+    )
+)

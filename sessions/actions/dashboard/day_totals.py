@@ -28,6 +28,7 @@ from sessions.models.dashboard.troubles import COSTLIEST, NEAREST, costliest_in,
 from sessions.models.record.demo_data import has_real
 from sessions.models.web.happened import happened
 from sessions.models.web.periods import DAY, HOUR, WEEK, monday
+from sessions.models.web.statements import Statement, given_uuid
 from sessions.models.web.sums import Sums
 
 AT_ONCE = 5_000
@@ -50,9 +51,9 @@ def keep_totals(team: Team) -> None:
 
 
 def _keep_some(team: Team) -> bool:
-    due = Session.objects.for_team(team).filter(DUE)
-    if not due.exists():
+    if not _ANY_DUE.rows(team=team.pk):
         return False
+    due = Session.objects.for_team(team).filter(DUE)
     with transaction.atomic():
         # One at a time: of two that add up a day, neither would see what the other marks.
         Team.objects.select_for_update(no_key=True).get(pk=team.pk)
@@ -67,6 +68,11 @@ def _keep_some(team: Team) -> bool:
             tallied_compacted=Exists(compactions_managed()),
         )
     return len(found) == AT_ONCE
+
+
+_ANY_DUE = Statement(
+    lambda: Session.objects.filter(DUE, team_id=given_uuid("team")).values_list("pk")[:1]
+)
 
 
 def _keep(team: Team, days: list[int]) -> None:

@@ -14,7 +14,7 @@ from statistics import fmean
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from django.db.models import Count, QuerySet
+from django.db.models import QuerySet
 
 from sessions.models import PolicyVersion, Review, ReviewItem, Session, Team
 from sessions.models.web.happened import StatementIn, happened_in
@@ -135,16 +135,15 @@ def _finished(items: QuerySet[ReviewItem]) -> list[list[SubmittedReview]]:
 
 def agreement_in(team: Team, since: int, until: int) -> Agreement:
     """The agreement of the finished reviews of compactions in the team's sessions of a time [since,
-    until) in ms; looks only at those that have two or more."""
+    until) in ms; looks only at those that wanted two or more."""
     return _agreement(_by_item(_DOUBLES.rows([(since, until)], team=team.pk)))
 
 
 def _doubles(times: Sequence[tuple[Given, Given]]) -> QuerySet[Any, Any]:
     its = given_uuid("team")
-    reviewed = Review.objects.filter(submitted__isnull=False, item__team_id=its).values("item")
-    many = reviewed.annotate(many=Count("pk")).filter(many__gt=1).values("item")
     sessions = Session.objects.filter(happened_in(times), team_id=its)
-    items = ReviewItem.objects.filter(pk__in=many, revision__run__session__in=sessions)
+    items = ReviewItem.objects.filter(team_id=its, wanted__gt=1)
+    items = items.filter(revision__run__session__in=sessions)
     return _submitted(items).values_list(*_AS_READ)
 
 

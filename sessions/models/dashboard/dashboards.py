@@ -122,12 +122,12 @@ class Dashboard:
     @cached_property
     def whole(self) -> Sums:
         """The period as a whole."""
-        return _together(self.parts)
+        return Sums.together(self.parts)
 
     @cached_property
     def before(self) -> Sums | None:
         """The period before as a whole; None if there is none."""
-        return _together(self.earlier) if self.period.before else None
+        return Sums.together(self.earlier) if self.period.before else None
 
     def numbers(self, tile: Tile) -> tuple[Number, ...]:
         """The columns of a tile with their values; None where a value is unknown."""
@@ -176,13 +176,6 @@ class Dashboard:
         if not self.whole.of["priced"] or not DAY <= length <= 31 * DAY or self.period.until < now:
             return None
         return (spent or 0) + round(self.whole.of["cost"] / (length / DAY) * left_days)
-
-
-def _together(parts: tuple[Sums, ...]) -> Sums:
-    whole = Sums()
-    for part in parts:
-        whole.add(part)
-    return whole
 
 
 def dashboard(team: Team, period: Period, split: Split = EVERYTHING) -> Dashboard:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
+from uuid import UUID
 
 import msgspec
 from django.db import models
@@ -87,6 +90,29 @@ DUE = Q(version__gt=F("tallied_version"))
 
 def due_days(team: Team) -> set[int]:
     """Days whose kept sums are missing or outdated."""
+    known = _KNOWN_DUE.get()
+    if known is None:
+        return _ask_due(team)
+    if team.pk not in known:
+        known[team.pk] = _ask_due(team)
+    return known[team.pk]
+
+
+_KNOWN_DUE: ContextVar[dict[UUID, set[int]] | None] = ContextVar("known_due", default=None)
+
+
+@contextmanager
+def due_once() -> Iterator[None]:
+    """Ask once for each team's due days, for a page that reads sums several times. What changes
+    meanwhile is shown as it was kept."""
+    token = _KNOWN_DUE.set({})
+    try:
+        yield
+    finally:
+        _KNOWN_DUE.reset(token)
+
+
+def _ask_due(team: Team) -> set[int]:
     return {day for pair in _DUE_DAYS.rows(team=team.pk) for day in pair if day is not None}
 
 

@@ -75,9 +75,12 @@ def simulated_saving(team: Team, of: QuerySet[Session]) -> SimulatedSaving | Non
     covers, by cost with reading again what it lacks: the one that saves most of those that keep
     what is needed, else the one that keeps most of those that save, else one that costs more or
     changes nothing. None without one."""
-    recent = Simulation.objects.for_team(team).ended().order_by("-created")
+    ended = Simulation.objects.for_team(team).ended().order_by("-created")
+    recent = list(ended.values_list("pk", flat=True)[:RECENT])
+    if not recent:
+        return None
     results = SimulationResult.objects.filter(
-        simulation__in=list(recent.values_list("pk", flat=True)[:RECENT]),
+        simulation__in=recent,
         session__in=of.values("pk"),
         problem="",
     )

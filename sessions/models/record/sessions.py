@@ -221,6 +221,11 @@ class Session(models.Model):
                 condition=models.Q(version__gt=F("tallied_version")),
                 name="session_due",
             ),
+            models.Index(
+                fields=["team", "policy_version", "demo"],
+                condition=models.Q(policy_version__isnull=False),
+                name="session_policy",
+            ),
             models.Index(fields=["team"], condition=models.Q(demo=True), name="session_demo"),
             models.Index(
                 fields=["team"],

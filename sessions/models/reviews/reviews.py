@@ -78,6 +78,7 @@ class ReviewItem(models.Model):
     class Meta:
         indexes = [
             models.Index(fields=["team", "finished", "created"], name="review_queue"),
+            models.Index(fields=["team", "-created", "-id"], name="review_newest"),
             models.Index(
                 fields=["team", "-rank", "created", "id"],
                 name="review_worst",

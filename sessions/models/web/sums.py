@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
 from operator import mul
-from typing import Literal
+from typing import Literal, TypeVar
 
 from django.db.models import Exists, Q
 
@@ -19,6 +19,8 @@ Unit = Literal["microusd", "tokens", "share", "count", "mean"]
 
 Basis = Literal["measured", "estimated"]
 Value = float | int | None
+
+_Name = TypeVar("_Name", str, int)
 
 
 class Frequencies(Counter[int]):
@@ -49,6 +51,12 @@ class Frequencies(Counter[int]):
         return sum(map(mul, self, self.values()))
 
 
+def _add(sums: dict[_Name, int], more: dict[_Name, int]) -> None:
+    known = sums.get
+    for name, many in more.items():
+        sums[name] = known(name, 0) + many
+
+
 @dataclass(slots=True)
 class Sums:
     """Sums over sessions: by name, and how many have each peak (permille of the window) and each
@@ -57,6 +65,18 @@ class Sums:
     of: Counter[str] = field(default_factory=Counter)
     peaks: Frequencies = field(default_factory=Frequencies)
     steps: Frequencies = field(default_factory=Frequencies)
+
+    @classmethod
+    def together(cls, parts: Iterable[Sums]) -> Sums:
+        """Several added up; in plain dicts, which takes half as long as in Counters."""
+        of: dict[str, int] = {}
+        peaks: dict[int, int] = {}
+        steps: dict[int, int] = {}
+        for part in parts:
+            _add(of, part.of)
+            _add(peaks, part.peaks)
+            _add(steps, part.steps)
+        return cls(Counter(of), Frequencies(peaks), Frequencies(steps))
 
     def add(self, other: Sums) -> None:
         """Add the sums of other sessions."""

@@ -24,6 +24,7 @@ from sessions.models.cache.causes import (
 )
 from sessions.models.dashboard.added_up import Slice
 from sessions.models.dashboard.dashboards import dashboard, extent
+from sessions.models.dashboard.day_totals import due_once
 from sessions.models.dashboard.slices import REST, Split, slices_in
 from sessions.models.dashboard.troubles import COSTLIEST, worst_breaks
 from sessions.models.web.periods import HOUR, Period
@@ -93,6 +94,7 @@ class CacheRow:
 
 
 @require_GET
+@due_once()
 def page(request: HttpRequest) -> HttpResponse:
     """Show the cache of the sessions in a range."""
     team = team_of(request)

@@ -27,7 +27,7 @@ from sessions.models.dashboard.dashboards import (
     day_costs,
     extent,
 )
-from sessions.models.dashboard.day_totals import spans_of
+from sessions.models.dashboard.day_totals import due_once, spans_of
 from sessions.models.dashboard.matching import matching
 from sessions.models.dashboard.savings import SimulatedSaving, simulated_saving
 from sessions.models.dashboard.slices import Split
@@ -100,6 +100,7 @@ class TileRow:
 
 
 @require_GET
+@due_once()
 def page(request: HttpRequest) -> HttpResponse:
     """Show figures, charts and problems of the sessions in a range."""
     team = team_of(request)

@@ -20,9 +20,10 @@ from sessions.actions.accounts.visits import mark_seen, visit_before
 from sessions.actions.demo.demo_tuning import NOTE
 from sessions.actions.reviews.reservations import open_to
 from sessions.figures import at_least, moment
-from sessions.models import Job, ModelCall, Simulation, Team
+from sessions.models import Job, ModelCall, Session, Simulation, Team
 from sessions.models.record.demo_data import counts
 from sessions.models.record.sessions import COST_IS_BOUND, SOURCE_LIVE
+from sessions.models.web.statements import Statement, given_int, given_time, given_uuid
 from sessions.views.dashboard.controls import SPLIT, query, range_of, split_of
 from sessions.views.web.dates import RANGE
 from sessions.views.web.filters import SessionFilters
@@ -72,18 +73,8 @@ def since_visit(request: HttpRequest, team: Team) -> SinceVisit | None:
 
 def _news(team: Team, at: datetime, reviewer: User | None) -> Iterator[NewThings]:
     filters = SessionFilters(arrived=int(at.timestamp()) * 1000)
-    imported = ~Q(source=SOURCE_LIVE)
-    found = filters.rows(team).order_by().aggregate(
-        many=Count("pk"),
-        imported=Count("pk", filter=imported),
-        began=Min("ended_at", filter=imported),
-        ended=Max("ended_at", filter=imported),
-        cost=Sum("cost_microusd"),
-        breaks=Sum("break_count"),
-        compactions=Sum("compaction_count"),
-        lost=Sum("assessment__lost_facts"),
-        bound=Count("pk", filter=Q(cost_microusd=None) | COST_IS_BOUND),
-    )  # fmt: skip
+    sums = _ARRIVED.first(team=team.pk, since=at) or (0,) * len(_SUMS)
+    found = dict(zip(_SUMS, sums, strict=True))
     sessions = reverse("sessions")
     if found["many"]:
         text = _many(found["many"], "session")
@@ -114,32 +105,70 @@ def _news(team: Team, at: datetime, reviewer: User | None) -> Iterator[NewThings
     yield from _spent_live(team, at)
 
 
+_IMPORTED = ~Q(source=SOURCE_LIVE)
+_SUMS = {
+    "many": Count("pk"),
+    "imported": Count("pk", filter=_IMPORTED),
+    "began": Min("ended_at", filter=_IMPORTED),
+    "ended": Max("ended_at", filter=_IMPORTED),
+    "cost": Sum("cost_microusd"),
+    "breaks": Sum("break_count"),
+    "compactions": Sum("compaction_count"),
+    "lost": Sum("assessment__lost_facts"),
+    "bound": Count("pk", filter=Q(cost_microusd=None) | COST_IS_BOUND),
+}
+"""What is added up of the sessions that arrived."""
+
+_ARRIVED = Statement(
+    lambda: (
+        Session.objects.filter(counts(given_uuid("team")), team_id=given_uuid("team"))
+        .filter(created__gte=given_time("since"))
+        .order_by()
+        .values("team")
+        .annotate(**_SUMS)
+        .values_list(*_SUMS)
+    )
+)
+
+
 def _simulated(team: Team, at: datetime) -> Iterator[NewThings]:
     """The simulations that ended, those of the demo aside."""
-    ended = Simulation.objects.for_team(team).exclude(note=NOTE)
-    ended = ended.filter(job__state=Job.State.DONE, job__finished__gte=at)
-    many = ended.count()
-    if many:
-        only = ended.first() if many == 1 else None
-        url = reverse("simulation", args=[only.pk]) if only else reverse("lab")
-        yield NewThings(_many(many, "finished simulation"), url)
+    ended = _ENDED.column(team=team.pk, since=at)
+    if ended:
+        url = reverse("simulation", args=ended) if len(ended) == 1 else reverse("lab")
+        yield NewThings(_many(len(ended), "finished simulation"), url)
+
+
+_ENDED = Statement(
+    lambda: (
+        Simulation.objects.filter(team_id=given_uuid("team"))
+        .filter(job__state=Job.State.DONE, job__finished__gte=given_time("since"))
+        .exclude(note=NOTE)
+        .values_list("pk")
+    )
+)
 
 
 def _spent_live(team: Team, at: datetime) -> Iterator[NewThings]:
     """What agents that report here spent on calls, also in sessions that began before."""
-    calls = ModelCall.objects.filter(
-        counts(team.pk, "session__"),
-        session__team=team,
-        session__source=SOURCE_LIVE,
-        session__changed__gte=at,
-        at__gte=int(at.timestamp() * 1000),
-    )
-    spent = calls.aggregate(
-        cost=Sum("cost_microusd"), unknown=Count("pk", filter=Q(cost_microusd=None))
-    )
-    if spent["cost"]:
-        paid = at_least(spent["cost"], bound=bool(spent["unknown"]))
+    ms = int(at.timestamp() * 1000)
+    cost, unknown = _SPENT.first(team=team.pk, since=at, ms=ms) or (None, 0)
+    if cost:
+        paid = at_least(cost, bound=bool(unknown))
         yield NewThings(f"{paid} spent by live agents", reverse("live"))
+
+
+_SPENT = Statement(
+    lambda: (
+        ModelCall.objects.filter(counts(given_uuid("team"), "session__"))
+        .filter(session__team_id=given_uuid("team"), session__source=SOURCE_LIVE)
+        .filter(session__changed__gte=given_time("since"), at__gte=given_int("ms"))
+        .order_by()
+        .values("session__team")
+        .annotate(cost=Sum("cost_microusd"), unknown=Count("pk", filter=Q(cost_microusd=None)))
+        .values_list("cost", "unknown")
+    )
+)
 
 
 def _imported(found: dict[str, Any]) -> str:

@@ -21,6 +21,7 @@ from compaction.policies.policy import InvalidPolicy, from_dict, to_dict
 from compaction.policies.presets import PRESETS
 from compaction.prices.prices import UNKNOWN_WINDOW
 from sessions.access import team_of, team_to
+from sessions.actions.dashboard.day_totals import keep_totals
 from sessions.actions.demo.demo_tuning import NOTE, is_of_demo
 from sessions.actions.lab import warm
 from sessions.actions.lab.choices import MOST, usual_choice
@@ -29,10 +30,12 @@ from sessions.actions.lab.tunings import MOST_SESSIONS, MOST_TRIALS, TRIALS
 from sessions.actions.policies.policies import UnknownPolicy, named_version, preset_document
 from sessions.api.lab.simulated import simulation_line
 from sessions.api.lab.tunings import state_of
-from sessions.models import PolicyVersion, Session, Simulation, Team, Tuning
+from sessions.models import PolicyVersion, Simulation, Team, Tuning
+from sessions.models.dashboard.facets import facets
 from sessions.models.dashboard.matching import FACETS, FLAGS, matching
 from sessions.models.lab.simulated_sums import ASSUMPTIONS
 from sessions.models.record.demo_data import listed
+from sessions.models.record.sessions import SORT_KEYS
 from sessions.views.web.demo_notice import SWITCH, demo_notice
 from sessions.views.web.pages import Link, Page
 
@@ -59,6 +62,7 @@ def lab_page(request: HttpRequest, problem: str = "") -> HttpResponse:
     notice = demo_notice(request, team, switch=True)
     data, may_write = notice["demo_data"], notice["may_write"]
     demo = notice["demo_asked"] or data is None or data.alone
+    keep_totals(team)
     sessions = _sessions(team, demo=demo)
     of_demo = demo and data is not None
     policies = _policies(team, active, demo=of_demo)
@@ -247,7 +251,8 @@ def _policies(team: Team, active: str, *, demo: bool) -> list[dict[str, Any]]:
 def _sessions(team: Team, *, demo: bool) -> list[dict[str, Any]]:
     """Sessions to choose by hand: those of the demo last, otherwise newest first."""
     rows = matching(team).filter(listed(team.pk, demo=demo), step_count__gt=0)
-    rows = rows.order_by("demo", "-ended_at", "external_id")
+    # The order of an index; those of the demo are last in it.
+    rows = rows.order_by(SORT_KEYS["newest"].desc(), "-pk").only(*_SHOWN)
     return [
         {
             "id": str(one.pk),
@@ -263,12 +268,16 @@ def _sessions(team: Team, *, demo: bool) -> list[dict[str, Any]]:
     ]
 
 
+_SHOWN = (
+    *("title", "external_id", "agent", "model", "step_count", "peak_tokens", "cost_microusd"),
+    "demo",
+)
+"""The columns of a session to choose."""
+
+
 def _facets(team: Team, *, demo: bool) -> dict[str, list[str]]:
-    rows = Session.objects.for_team(team).filter(listed(team.pk, demo=demo))
-    return {
-        name: sorted(value for value in set(rows.values_list(name, flat=True)) if value)
-        for name in FACETS
-    }
+    counted = facets(team, demo=demo)
+    return {name: sorted(value for value, *_ in counted.get(name, [])) for name in FACETS}
 
 
 _CHOICE = ("by", "q", "agent", "model", "source", "flags", "limit", "n", "seed", "min_steps", "ids")

@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
 
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -56,12 +56,10 @@ def memory(request: HttpRequest) -> HttpResponse:
     team = team_of(request)
     asked = request.GET.get("q", "").replace("\x00", "").strip()[:1_000]
     task = request.GET.get("task", "").replace("\x00", "").strip()[:300]
-    live = Q(notes__removed=None)
-    counted = {f"{kind}_count": Count("notes", filter=live & Q(notes__kind=kind)) for kind in KINDS}
     rows = Board.objects.filter(team=team).select_related("session")
     its = listed(team.pk, demo=(demo := asks_demo(request)))
-    rows = with_demo(rows).filter(its)
-    rows = rows.annotate(entries=Count("notes", filter=live), **counted).filter(entries__gt=0)
+    live = Note.objects.filter(removed=None)
+    rows = with_demo(rows).filter(its, Exists(live.filter(board=OuterRef("pk"))))
     shown = page(rows, request.GET.get("cursor", ""), "changed", BOARDS)
     of_sessions = listed(team.pk, "session__", demo=demo)
     shares = Share.objects.filter(of_sessions, team=team).select_related("session")
@@ -73,7 +71,7 @@ def memory(request: HttpRequest) -> HttpResponse:
         "q": asked,
         "task": task,
         "found": _found(search([team], asked, task=task, limit=30, demo=demo)) if asked else [],
-        "boards": [(board, board_name(board), _counts(board)) for board in shown.rows],
+        "boards": _counted(shown.rows, live),
         "kinds": [(NAMES[kind], SAID_OF[kind]) for kind in KINDS],
         "shares": shares.annotate(delivered=Count("deliveries")).order_by("-pk")[:SHARES],
         "share_count": shares.count(),
@@ -91,8 +89,16 @@ def board_name(board: Board) -> str:
     return board.name
 
 
-def _counts(board: Any) -> list[tuple[str, int]]:
-    return [(NAMES[kind], getattr(board, f"{kind}_count")) for kind in KINDS]
+def _counted(
+    boards: list[Board], notes: QuerySet[Note]
+) -> list[tuple[Board, str, list[tuple[str, int]]]]:
+    """Boards with their names, and how many of these notes of each kind they have."""
+    rows = notes.filter(board__in=boards).values_list("board", "kind").annotate(Count("pk"))
+    many = {(board, kind): count for board, kind, count in rows}
+    return [
+        (one, board_name(one), [(NAMES[kind], many.get((one.pk, kind), 0)) for kind in KINDS])
+        for one in boards
+    ]
 
 
 def _found(rows: list[Remembered]) -> list[dict[str, Any]]:

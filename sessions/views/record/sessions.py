@@ -39,7 +39,9 @@ from sessions.views.web.sparklines import HEIGHT, sparkline
 VALUES = 40
 """Most values offered of a filter."""
 
-COUNTED_UP_TO = 2_000
+LISTED = 40
+"""Sessions on a page."""
+COUNTED_UP_TO = 1_000
 """Matching sessions are counted up to here: more would be too slow for a page."""
 
 
@@ -74,7 +76,7 @@ def sessions(request: HttpRequest) -> HttpResponse:
     rows = filters.rows(team)
     counted = facets(team, demo=filters.demo)
     total = _total(rows, filters, counted)
-    shown = page(filters.with_details(rows), request.GET.get("cursor", ""), "key")
+    shown = page(filters.with_details(rows), request.GET.get("cursor", ""), "key", LISTED)
     notice = demo_notice(request, team, switch=True)
     context = {
         **notice,
@@ -101,7 +103,7 @@ def sessions(request: HttpRequest) -> HttpResponse:
             (name, label, filters.address(sort=name), name == filters.sort)
             for name, label in SORTS.items()
         ],
-        "facets": _facets(team, filters, counted),
+        "facets": _facets(filters, counted),
         "sparkline_height": HEIGHT,
         "near_limit": NEAR_LIMIT,
     }
@@ -205,7 +207,7 @@ def _flags(filters: SessionFilters) -> list[tuple[EventMark, str, str, bool]]:
     ]
 
 
-def _facets(team: Team, filters: SessionFilters, counted: Counted) -> list[dict[str, Any]]:
+def _facets(filters: SessionFilters, counted: Counted) -> list[dict[str, Any]]:
     """Filter values with their number of sessions, most frequent first, and how many of these the
     unfiltered list hides; omits filters without a choice."""
     shown = []
@@ -213,11 +215,16 @@ def _facets(team: Team, filters: SessionFilters, counted: Counted) -> list[dict[
         values = counted.get(facet, [])[:VALUES]
         chosen = getattr(filters, facet)
         if facet == POLICY and chosen and chosen not in {name for name, *_ in values}:
-            found = SessionFilters(policy=chosen, demo=filters.demo).rows(team)
-            values.insert(0, (chosen, found.count(), 0))
+            values.insert(0, (chosen, _managed(counted.get(POLICY, []), chosen), 0))
         if len(values) > 1 or chosen:
             shown.append({"name": facet, "chosen": chosen, "values": values})
     return shown
+
+
+def _managed(versions: list[tuple[str, int, int]], policy: str) -> int:
+    """How many sessions a policy, or one of its versions, managed."""
+    wanted = policy.removesuffix("@")
+    return sum(many for name, many, _ in versions if wanted in (name, name.partition("@")[0]))
 
 
 def _total(rows: QuerySet[Session], filters: SessionFilters, counted: Counted) -> int:

@@ -12,6 +12,7 @@ from django.http import QueryDict
 from sessions.actions.reviews.reservations import items_of
 from sessions.figures import moment
 from sessions.models import PolicyVersion, Review, ReviewItem, Team
+from sessions.models.dashboard.facets import POLICY, facets
 from sessions.models.web.periods import Period
 from sessions.views.web.dates import Pairs, dates_of
 
@@ -85,13 +86,14 @@ class ReviewFilters:
 
 def choices(team: Team, filters: ReviewFilters) -> list[dict[str, Any]]:
     """The filters as selects."""
-    versions = PolicyVersion.objects.filter(
-        pk__in=ReviewItem.objects.for_team(team).values("revision__policy_version")
-    ).select_related("policy")
+    # Those of the sessions, as kept: to ask the items for theirs would read all of them.
+    used = {name for name, *_ in facets(team, demo=filters.demo).get(POLICY, [])}
+    versions = PolicyVersion.objects.filter(policy__team=team).select_related("policy")
+    named = [(str(one.pk), str(one)) for one in versions.defer("document") if str(one) in used]
     listed: list[tuple[str, str, list[tuple[str, str]]]] = [
         ("verdict", "Any verdict", [(one, one) for one in Review.Verdict.values]),
         ("reason", "Any reason", [(one.value, one.label) for one in ReviewItem.Reason]),
-        ("policy", "Any policy", [(str(one.pk), str(one)) for one in versions]),
+        ("policy", "Any policy", named),
     ]
     return [
         {"name": name, "any": label, "values": values, "chosen": getattr(filters, name)}

@@ -39,8 +39,8 @@ from sessions.views.web.demo_notice import SWITCH, demo_notice
 from sessions.views.web.pages import Link, Page
 from sessions.views.web.paging import page
 
-WAITING = 50
-"""Open items listed."""
+LISTED = 25
+"""Open items listed, and results on a page."""
 MORE = 10
 """Number of compactions added by "add more"."""
 
@@ -57,7 +57,9 @@ def queue(request: HttpRequest) -> HttpResponse:
     team = team_of(request)
     assert request.user.is_authenticated
     filters = ReviewFilters.of(request.GET)
-    found = page(_with_reviews(filters.rows(team)), request.GET.get("cursor", ""), "finished")
+    found = page(
+        _with_reviews(filters.rows(team)), request.GET.get("cursor", ""), "finished", LISTED
+    )
     items = items_of(team, demo=filters.demo)
     context = {
         **demo_notice(request, team, switch=True),
@@ -116,7 +118,7 @@ def _open(items: QuerySet[ReviewItem], visited: datetime | None) -> list[Waiting
         .prefetch_related(Prefetch("reviews", held.select_related("reviewer"), to_attr="held"))
         .order_by(*WORST)
     )
-    return [_waiting_item(row, visited) for row in rows[:WAITING]]
+    return [_waiting_item(row, visited) for row in rows[:LISTED]]
 
 
 def _waiting_item(item: ReviewItem, visited: datetime | None) -> WaitingItem:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate, groupby
 
 from compaction.context.blocks import KINDS
 
@@ -29,38 +30,25 @@ def sparkline(
 ) -> Sparkline:
     """Stacked token sums by kind, with hidden tokens at the bottom; the `window` line is omitted if
     the columns would be flat. `beside` is the peak of another sparkline on the same scale."""
-    stacks = [_cumulated([hidden, *column]) for column in columns]
+    stacks = [tuple(accumulate((hidden, *column))) for column in columns]
     peak = max((stack[-1] for stack in stacks), default=0)
     scale = max(peak, beside)
     top = max(scale, min(window or scale, scale * _LEAST), 1)
-    names = ("hidden", *KINDS)
+    heights = [(0,) * len(stacks), *zip(*stacks, strict=True)]
     paths = [
-        (names[index], _silhouette([stack[index] for stack in stacks], top))
-        for index in reversed(range(len(names)))
-        if any(stack[index] > (stack[index - 1] if index else 0) for stack in stacks)
+        (name, _silhouette(above, top))
+        for name, below, above in zip(("hidden", *KINDS), heights, heights[1:], strict=False)
+        if above != below
     ]
     line = round(HEIGHT - HEIGHT * window / top) if window and window <= top else None
-    return Sparkline(len(stacks), tuple(paths), line, _label(stacks, window, steps))
-
-
-def _cumulated(sums: Sequence[int]) -> list[int]:
-    total, stack = 0, []
-    for one in sums:
-        total += one
-        stack.append(total)
-    return stack
+    return Sparkline(len(stacks), tuple(reversed(paths)), line, _label(stacks, window, steps))
 
 
 def _silhouette(heights: Sequence[int], top: int) -> str:
     """Steps one unit wide; equal neighbors share a line."""
-    path, at, run = f"M0 {HEIGHT}", -1, 0
-    for height in heights:
-        y = round(HEIGHT - HEIGHT * height / top)
-        if y != at:
-            path += f"h{run}" if run else ""
-            path, at, run = f"{path}V{y}", y, 0
-        run += 1
-    return f"{path}h{run}V{HEIGHT}z"
+    drawn = [round(HEIGHT - HEIGHT * height / top) for height in heights]
+    path = "".join(f"V{y}h{len(list(run))}" for y, run in groupby(drawn))
+    return f"M0 {HEIGHT}{path}V{HEIGHT}z"
 
 
 def _label(stacks: Sequence[Sequence[int]], window: int | None, steps: int) -> str:

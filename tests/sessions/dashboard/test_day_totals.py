@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from django.contrib.auth import get_user_model
 from django.db import connection
-from django.db.models import F
+from django.db.models import Count, F
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
@@ -31,7 +31,7 @@ from sessions.models import (
 )
 from sessions.models.dashboard import day_totals, slices
 from sessions.models.dashboard.dashboards import dashboard, extent
-from sessions.models.dashboard.day_totals import kept
+from sessions.models.dashboard.day_totals import due_days, due_once, kept
 from sessions.models.dashboard.facets import facets
 from sessions.models.dashboard.slices import EVERYTHING, Split, merged, read_slices
 from sessions.models.dashboard.troubles import nearest_limit, worst_of_causes
@@ -40,7 +40,7 @@ from sessions.models.record.sessions import SORT_KEYS
 from sessions.models.record.tail import Figures
 from sessions.models.web.happened import happened
 from sessions.models.web.periods import DAY, HOUR, WEEK, Period, ending_now, of_all
-from sessions.models.web.sums import Sums
+from sessions.models.web.sums import Frequencies, Sums
 from tests.sessions.pages import other_team
 from tests.sessions.web.test_periods import NOW
 
@@ -296,3 +296,42 @@ def test_changed_sessions_are_found_by_an_index(team: Team):
         if connection.vendor == "postgresql":
             cursor.execute("SET LOCAL enable_seqscan = off")
     assert "session_due" in Session.objects.for_team(team).filter(day_totals.DUE).explain()
+
+
+def test_policies_and_the_newest_reviews_are_found_by_indexes(team: Team):
+    with connection.cursor() as cursor:
+        if connection.vendor == "postgresql":
+            cursor.execute("SET LOCAL enable_seqscan = off")
+            cursor.execute("SET LOCAL enable_sort = off")
+            cursor.execute("SET LOCAL enable_bitmapscan = off")
+    managed = Session.objects.for_team(team).filter(policy_version__isnull=False, demo=False)
+    grouped = managed.order_by().values_list("policy_version").annotate(many=Count("*"))
+    assert "session_policy" in grouped.explain()
+    newest = ReviewItem.objects.for_team(team).order_by("-created", "-pk")
+    assert "review_newest" in newest[:20].explain()
+
+
+def test_due_days_are_asked_once_where_one_says_so_and_again_afterwards(team: Team):
+    keep_totals(team)
+    one = Session.objects.for_team(team).exclude(tally_day=None).first()
+    assert one is not None
+    with due_once():
+        assert not due_days(team)
+        Session.objects.filter(pk=one.pk).update(version=F("version") + 1)
+        assert not due_days(team)
+    assert due_days(team) == {one.tally_day}
+
+
+def test_several_sums_are_added_up_as_one_by_one():
+    parts = [
+        Sums(Counter(a=1, b=2), Frequencies({3: 1, 5: 2}), Frequencies({1: 1})),
+        Sums(Counter(b=3, c=4), Frequencies({5: 7}), Frequencies()),
+    ]
+    added = Sums()
+    for part in parts:
+        added.add(part)
+    together = Sums.together(parts)
+    assert together == added
+    assert together.of["b"] == 5
+    assert together.peaks.quantile(0.5) == 5
+    assert parts[0].of == Counter(a=1, b=2), "the parts stay as they are"

@@ -48,6 +48,8 @@ def test_the_list_is_narrowed_to_a_policy_a_version_and_a_rollout(client: Client
     assert titles(client, "?policy=balanced@1") == {outside}
     assert titles(client, f"?rollout={world['rollout']}") == {inside, outside}
     assert titles(client, f"?rollout={world['rollout']}&policy=careful@1") == {inside}
+    for policy in ("careful", "careful@"):
+        assert f"{policy} (2)" in page_of(client, f"/sessions/?policy={policy}").text
     page = page_of(client, f"/sessions/?rollout={world['rollout']}&policy=careful@1&sort=steps")
     assert "policy careful@1" in page.text
     assert "began in the rollout of careful@1" in page.text

@@ -109,7 +109,7 @@ def test_a_full_page_asks_few_questions(client: Client, django_assert_max_num_qu
     page_of(client, "/sessions/")  # adds up the days once
     with django_assert_max_num_queries(16):
         page = page_of(client, "/sessions/?q=n")
-    assert len([name for name in page.links if name.startswith(("n", "talk "))]) == 50
+    assert len([name for name in page.links if name.startswith(("n", "talk "))]) == 40
 
 
 def test_the_page_is_at_the_version_that_the_socket_tells(client: Client):

@@ -92,6 +92,19 @@ def test_the_list_begins_with_what_cost_most(ours: Team):
     assert cells == ["≥ $1.10", "≈$0.090", "unknown"]
 
 
+def test_of_many_that_wait_the_worst_are_listed(ours: Team, monkeypatch: pytest.MonkeyPatch):
+    kept, left = item(ours, "cheap"), item(ours, "dear")
+    kept, left = sorted((kept, left), key=lambda one: one.created)
+    rank_again(ours)
+    reader = browser(member(ours))
+    assert "are listed" not in page_of(reader, "/review/").text
+    monkeypatch.setattr("sessions.views.reviews.reviews.LISTED", 1)
+    page = page_of(reader, "/review/")
+    assert "Waiting 2 the worst 1 are listed" in page.text
+    assert f"/review/items/{kept.pk}/" in page.html
+    assert f"/review/items/{left.pk}/" not in page.html
+
+
 def test_a_viewer_is_marked_read_only(ours: Team):
     client = browser(member(ours, role="viewer"))
     assert "Import sessions" not in page_of(client, "/review/").links
