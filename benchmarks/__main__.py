@@ -16,7 +16,7 @@ ALL = (
     "policies.engine", "policies.outline", "reviews.redact", "record.manifest", "web.start",
     "web.pages", "record.ingest", "search.search", "peers", "live.steps", "live.agent", "live.live",
     "live.page", "live.stream", "replay.scrub", "replay.opening", "dashboard.lists",
-    "dashboard.served", "policies.recall", "record.planted", "lab.lab", "reviews.fact_ledger",
+    "dashboard.answers", "policies.recall", "record.planted", "lab.lab", "reviews.fact_ledger",
 )  # fmt: skip
 ON_LOGS = ("live.steps", "replay.opening", "policies.recall", "record.planted", "lab.lab")
 

@@ -1,6 +1,6 @@
 """Every page of the navigation and every list of the API at 200,000 sessions, as a server answers.
 
-    CONTEXTLAB_BENCH_POSTGRES=postgres://… python -m benchmarks served
+    CONTEXTLAB_BENCH_POSTGRES=postgres://… python -m benchmarks answers
 
 `contextlab serve` on the store of `benchmarks.dashboard.lists`. CPU of the server's processes and
 of its PostgreSQL backends, without parallel workers, and the time to the answer: medians of 20
@@ -152,7 +152,7 @@ def _say(name: str, found: Costs | None) -> None:
     cpu = found.server + found.postgres
     parts = f"({found.server:.0f} + {found.postgres:.0f})"
     say(f"{name:32} {cpu:6.0f} {parts:12} {found.waited:6.0f}")
-    figure(f"served, {name}, {SESSIONS:,} sessions: CPU, ms", cpu, at_most=100)
+    figure(f"answer, {name}, {SESSIONS:,} sessions: CPU, ms", cpu, at_most=100)
 
 
 if __name__ == "__main__":
