@@ -46,7 +46,7 @@ from sessions.importers.traces.traced_contexts import (
 )
 from sessions.models import Block, Hold, ModelCall, Pin, Review, Session, StepNote, Team
 from sessions.models.erasure.kept import SessionErased
-from sessions.models.record.values import ContentErased
+from sessions.models.record.values import ContentErased, MissingBlob
 
 
 def append_traces(
@@ -240,8 +240,14 @@ class _Group:
         return any(one.id in spans.values() for one in new) or any(pk in spans for pk, _ in found)
 
     def _rewritten(self, new: Sequence[TracedCall]) -> tuple[list[TracedContext], list[Session]]:
-        """All contexts that are not as stored, and the stored sessions that go for them."""
-        stored = [call for one in self.sessions.values() for call in stored_calls(one)]
+        """All contexts that are not as stored, and the stored sessions that go for them. Raises
+        _TraceMoved."""
+        try:
+            stored = [call for one in self.sessions.values() for call in stored_calls(one)]
+        except (KeyError, MissingBlob):
+            if self._has_moved():  # while it was read
+                raise _TraceMoved from None
+            raise
         contexts, gone = [], dict(self.sessions)
         for context in contexts_of([*stored, *new]):
             there = self.sessions.get(context.session.external_id)
@@ -280,9 +286,12 @@ class _Group:
         one_at_a_time(self.team)
         if self.root is not None:
             Session.objects.select_for_update().filter(pk=self.root.pk).first()
-        versions = {one.pk: one.version for one in self.sessions.values()}
-        if dict(self._stored().values_list("pk", "version")) != versions:
+        if self._has_moved():
             raise _TraceMoved
+
+    def _has_moved(self) -> bool:
+        versions = {one.pk: one.version for one in self.sessions.values()}
+        return dict(self._stored().values_list("pk", "version")) != versions
 
 
 def _is_worked_on(session: Session) -> bool:

@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+from django.db import connection
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
@@ -417,6 +418,31 @@ def test_another_import_writes_the_group_again_meanwhile(monkeypatch: pytest.Mon
     monkeypatch.setattr(traced, "append_all", later)
     send(ours, [[first]])
     assert stored(ours) == made_of([[first, second, third, last]])
+
+
+@pytest.mark.django_db
+@pytest.mark.store
+def test_a_group_grows_while_it_is_read():
+    made, ours = Traced(), team()
+    main = made.begin("invoke_agent", None)
+    said: list[Said] = [text("user", "Find the kelp.")]
+    for number in range(3):
+        answer = text("assistant", f"At pier {number}.")
+        made.chat(main, said, answer)
+        said += [answer, text("user", "And then?")]
+    first, second, last = made.ended()
+    waiting = [last]
+
+    def meanwhile(execute: Any, sql: str, *rest: Any) -> Any:
+        if waiting and sql.startswith('SELECT "agent_sessions_block"."message_id"'):
+            send(ours, [[waiting.pop()]])
+        return execute(sql, *rest)
+
+    send(ours, [[second]])
+    with connection.execute_wrapper(meanwhile):
+        send(ours, [[first]])
+    assert not waiting
+    assert stored(ours) == made_of([[first, second, last]])
 
 
 def test_a_batch_processor_of_opentelemetry_sends_to_a_server(served: Server):

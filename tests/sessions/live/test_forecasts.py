@@ -132,6 +132,14 @@ def test_a_session_without_a_sign_for_minutes_has_no_rate(growing: Session) -> N
     assert forecast(growing).per_minute == "" and forecast(growing).sentence
 
 
+def test_a_page_left_open_asks_again_by_the_clock_while_its_session_runs(growing: Session) -> None:
+    """An agent that stops changes nothing: its rate stood there until a reload."""
+    client, url = signed_in(), f"/sessions/{growing.pk}/forecast/"
+    assert 'hx-trigger="moved, every 60s"' in client.get(url).content.decode()
+    Session.objects.filter(pk=growing.pk).update(outcome="succeeded")
+    assert 'hx-trigger="moved"' in client.get(url).content.decode()
+
+
 def test_what_cannot_be_forecast_says_so(growing: Session) -> None:
     client = signed_in()
     window = preset_version(growing.team, "sliding-window")
