@@ -171,9 +171,9 @@ def _verdict(found: UnusedTools) -> EventVerdict:
         )
         return EventVerdict("neutral", said, needed)
     tools = [one for agent in found.agents for one in agent.unused]
-    looked = f"{counted(found.judged, 'session')} with known definitions"
+    looked = counted(found.judged, "session")
     if not tools:
-        said = f"Every defined tool was used in the {looked}."
+        said = f"Every defined tool was used in the {looked} whose logs show the definitions."
         return EventVerdict(
             "neutral", said, "Sessions whose logs show no definitions are not judged."
         )
@@ -181,12 +181,13 @@ def _verdict(found: UnusedTools) -> EventVerdict:
     cost = f"Their definitions cost ≈{money(sum(costs))}." if costs else "Cost unknown."
     sizes = tokens(sum(one.tokens for one in tools))
     agents = ", ".join(agent.agent for agent in found.agents if agent.unused and agent.agent)
-    looked += f", of {agents}" if agents else ""
+    looked += f" of {agents}" if agents else ""
     of = f"{len({one.name for one in tools}):,} of {counted(len(found.offered), 'tool')}"
     return EventVerdict(
         "bad" if not costs or sum(costs) >= SMALL else "neutral",
         f"{of} with a known definition were never used. {cost}",
-        f"{sizes} tokens of definitions, in {looked}.",
+        f"{sizes} tokens of definitions, in the {looked} whose logs show them; others may have "
+        "sent them, too.",
     )
 
 
