@@ -157,7 +157,8 @@ def _of_ttl(made: Dashboard, causes: list[CauseSums], places: FixPlaces) -> Iter
         if places.managed:
             button, url = "Change TTL", places.setting("ttl", "1h")
             where = "Sessions without a policy: set it in the agent"
-        said = f"{why}: {many}. Net of the higher price of writing a 1-hour cache. "
+        said = f"{why}: {many}. Net of the higher price of writing a 1-hour cache, in the sessions "
+        said += "where it saves; in others it costs more. "
         said += f"{where}: {SET_TTL}."
         yield Fix(
             "break",

@@ -41,7 +41,8 @@ def test_fixes_are_ranked_by_dollars_and_lead_where_they_are_done(client: Client
     page = page_of(client, "/dashboard/")
     assert rows(page) == [
         "Use the 1-hour cache TTL The cache expired between two calls: 2 cache breaks in 2 "
-        "sessions. Net of the higher price of writing a 1-hour cache. Set it in the agent: "
+        "sessions. Net of the higher price of writing a 1-hour cache, in the sessions "
+        "where it saves; in others it costs more. Set it in the agent: "
         "ENABLE_PROMPT_CACHING_1H=1 for Claude Code, &quot;ttl&quot;: &quot;1h&quot; in "
         "cache_control for the API. $1.80 loses nothing Show breaks",
         "Keep the system prompt constant It changed, so nothing after it was read: 1 cache break "
