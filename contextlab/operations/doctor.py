@@ -28,6 +28,16 @@ FREE_BYTES = 500 * 1024 * 1024
 # o200k_base, counted with OpenAI's own vocabulary.
 SAMPLE, SAMPLE_TOKENS = "Context engineering keeps the window small. 上下文工程", 11
 
+# With other settings, PostgreSQL writes statements, or the rows that they fail at, into its log.
+QUIET_LOG = {
+    "log_min_error_statement": ("panic",),
+    "log_error_verbosity": ("terse",),
+    "log_statement": ("none", "ddl"),
+    "log_min_duration_statement": ("-1",),
+    "log_min_duration_sample": ("-1",),
+    "log_transaction_sample_rate": ("0",),
+}
+
 
 class CheckResult(NamedTuple):
     """The result of one check; FAILED means that the product does not work."""
@@ -106,6 +116,20 @@ def _database() -> tuple[str, str]:
     if connection.vendor == "sqlite":
         return OK, f"{where}; `contextlab serve` will migrate it"
     return FAILED, f"{where} is {len(missing)} migrations behind: run `contextlab migrate`"
+
+
+def _postgres_log() -> tuple[str, str]:
+    if connection.vendor != "postgresql":
+        return OK, "not used"
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT name, setting FROM pg_settings WHERE name = ANY(%s)", [list(QUIET_LOG)]
+        )
+        loud = [name for name, value in cursor.fetchall() if value not in QUIET_LOG[name]]
+    if not loud:
+        return OK, "PostgreSQL logs no statements"
+    wanted = ", ".join(f"{name} = {QUIET_LOG[name][0]}" for name in sorted(loud))
+    return WARNING, f"PostgreSQL logs statements with content in them; set {wanted} for our role"
 
 
 def _store() -> tuple[str, str]:
@@ -217,6 +241,7 @@ LOOKS: dict[str, Callable[[], tuple[str, str]]] = {
     "access": _access,
     "sqlite": _sqlite,
     "database": _database,
+    "postgres log": _postgres_log,
     "store": _store,
     "objects": _objects,
     "redis": _redis,
