@@ -14,12 +14,20 @@ PATIENCE = 120.0
 
 PAUSE = 0.1
 
+_OLDER_READERS = """
+SELECT count(*) FROM pg_stat_activity
+WHERE pid <> pg_backend_pid() AND (
+    age(backend_xid) > age(%(deleted)s::xid)
+    OR datname = current_database() AND age(backend_xmin) > age(%(deleted)s::xid)
+)
+"""
+
 Heard = Callable[[], None]
 """Called between the parts of the work."""
 
 
 class StillRead(Exception):
-    """A reader kept the write-ahead log in use all the time."""
+    """A reader kept what was deleted in use all the time."""
 
 
 def remove(tables: Iterable[str], heard: Heard) -> None:
@@ -38,19 +46,22 @@ def remove(tables: Iterable[str], heard: Heard) -> None:
 
 
 def rewrite(heard: Heard) -> bool:
-    """Rewrite every table, so that no free space of a file holds deleted rows, and end the files of
-    PostgreSQL's log; False if that needs more rights. Others wait for a table that is rewritten.
-    Call outside any transaction. Raises StillRead, and OperationalError where a table stays in use
-    for PATIENCE."""
+    """Rewrite every table, and PostgreSQL's statistics of them, so that no free space of a file
+    holds deleted rows, and end the files of its log; False if that needs more rights. Others wait
+    for a table that is rewritten. Call outside any transaction. Raises StillRead, and
+    OperationalError where a table stays in use for PATIENCE."""
     with connection.cursor() as cursor:
         if connection.vendor == "sqlite":
             cursor.execute("VACUUM")
             _empty_log(heard)
             return True
         cursor.execute(f"SET lock_timeout = {int(PATIENCE * 1000)}")
+        _await_older_readers(heard)
         for table in connection.introspection.table_names(cursor):
             cursor.execute(f'VACUUM (FULL, ANALYZE) "{table}"')
             heard()
+        # ANALYZE keeps samples of the texts in columns.
+        cursor.execute("VACUUM (FULL) pg_catalog.pg_statistic")
         try:
             # Old files of the log are used again under new names: each is filled once.
             cursor.execute("SELECT count(*) FROM pg_ls_waldir()")
@@ -71,6 +82,23 @@ def _rewrite_once() -> None:
         if cursor.fetchone()[0] < 1:
             cursor.execute("VACUUM")
             cursor.execute("PRAGMA user_version = 1")
+
+
+def _await_older_readers(heard: Heard) -> None:
+    """Return once no transaction of PostgreSQL can read what was deleted before: a rewrite copies
+    what one still may. Raises StillRead."""
+    until = time.monotonic() + PATIENCE
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_current_xact_id()::xid::text")
+        deleted = cursor.fetchone()[0]
+        while True:
+            cursor.execute(_OLDER_READERS, {"deleted": deleted})
+            if not cursor.fetchone()[0]:
+                return
+            if time.monotonic() > until:
+                raise StillRead
+            heard()
+            time.sleep(PAUSE)
 
 
 def _empty_log(heard: Heard) -> None:

@@ -82,11 +82,19 @@ class Command(BaseCommand):
             self._erase(options)
 
     def _rewrite(self) -> None:
-        if not remnants.rewrite(lambda: None):
+        try:
+            complete = remnants.rewrite(lambda: None)
+        except remnants.StillRead:
             raise CommandError(
-                "The tables are rewritten; the write-ahead log still has what was erased. As a "
-                "superuser of PostgreSQL, run SELECT pg_switch_wal(); CHECKPOINT; once for each "
-                "file in pg_wal, and twice more.",
+                "A transaction that began before still reads what was erased, so files would keep "
+                "it. End it (a backup, an export, an open psql), and run this again.",
+                returncode=1,
+            ) from None
+        if not complete:
+            raise CommandError(
+                "The tables are rewritten; statistics and the write-ahead log may still have what "
+                "was erased. As a superuser of PostgreSQL, run VACUUM FULL pg_statistic; then "
+                "SELECT pg_switch_wal(); CHECKPOINT; once for each file in pg_wal, and twice more.",
                 returncode=1,
             )
         self.stdout.write("The tables are rewritten: nothing of what was erased is left in them.")
