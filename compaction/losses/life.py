@@ -24,7 +24,8 @@ Shown = State | Literal["unseen"]
 class Stay:
     """Steps [since, until) with one state; `until` is one after the last step of the session.
 
-    `revisions` are the numbers of those whose edits ended the stay.
+    `revisions` are the numbers of those whose edits ended the stay, or removed at its end a block
+    that had just arrived.
     """
 
     since: int
@@ -97,8 +98,13 @@ class Life:
     @property
     def left(self) -> Stay | None:
         """The stay in the context after which the text was needed, else the last that ended; None
-        if it never left."""
-        ended = [stay for stay in self.stays[:-1] if stay.state == "in_context"]
+        if it never left. Of a text that was removed as it arrived, the time before: no step had
+        it."""
+        ended = [
+            stay
+            for stay in self.stays[:-1]
+            if stay.state == "in_context" or (stay.state == "unseen" and stay.revisions)
+        ]
         needed = self.needed
         if needed is not None:
             ended = [stay for stay in ended if stay.until <= needed.step] or ended
@@ -114,6 +120,11 @@ class Life:
     def again(self) -> tuple[Sight, ...]:
         """Blocks that showed the text again after it had left."""
         return tuple(sight for sight in self.seen if sight.before not in ("in_context", "unseen"))
+
+    def fleeting(self, sight: Sight) -> bool:
+        """Whether a result or message was removed before the model call of its step saw it."""
+        own = sight.block.role == "assistant"
+        return not own and sight.step <= self.steps and self.at(sight.step) != "in_context"
 
     def at(self, step: int) -> Shown:
         """Return how the text stands at a step."""

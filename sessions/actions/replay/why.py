@@ -142,7 +142,7 @@ class Why:
             return "The model never saw it, parts of longer words aside."
         left, needed = life.left, life.needed
         if left is None:
-            uses = len(life.used)
+            uses = len({use.call for use in life.used})
             if not uses:
                 return "It never left the context."
             times = "once" if uses == 1 else f"{uses} times"

@@ -108,13 +108,16 @@ def _proof(found: Why, sight: Sight, *, first: bool) -> Proof:
         end = block.text.find("\n", place)
         end = min(len(block.text) if end < 0 else end, place + len(text) + WIDEST)
         before, after = block.text[start:place], block.text[place + len(text) : end]
-    what = "First seen" if first else WHAT[found.need(sight)]
+    begins = "First shown" if found.life.fleeting(sight) else "First seen"
+    what = begins if first else WHAT[found.need(sight)]
     file = block.file.path if block.file is not None else ""
     source = " ".join(filter(None, (block.tool or "", file))) or block.kind
     name = block.id.removeprefix("m").removesuffix(".0")
     run = found.run
     at = sight.at
-    if at != sight.step:
+    if found.life.fleeting(sight):
+        source += f", removed at step {sight.step} before the model call"
+    elif at != sight.step:
         source += f", in context from step {sight.step}"
     return Proof(
         at,

@@ -63,6 +63,29 @@ def _lived(
             6,
         ),
         ([1, 3], {1: 5}, (), [(1, 10, "in_context")], None, None),
+        ([3], {3: 3}, (), [(1, 3, "unseen"), (3, 10, "lost")], 3, None),
+        (
+            [3, 7],
+            {3: 3},
+            (),
+            [(1, 3, "unseen"), (3, 7, "lost"), (7, 10, "in_context")],
+            3,
+            6,
+        ),
+        (
+            [3, 5, 7],
+            {3: 3, 5: 6},
+            (),
+            [
+                (1, 3, "unseen"),
+                (3, 5, "lost"),
+                (5, 6, "in_context"),
+                (6, 7, "lost"),
+                (7, 10, "in_context"),
+            ],
+            3,
+            4,
+        ),
     ],
 )
 def test_stays_what_removed_it_and_what_needed_it(
@@ -114,6 +137,16 @@ def test_what_stands_in_its_place_says_how_it_can_be_found() -> None:
     assert [life.at(step) for step in (3, 4, 7, 8)] == [
         "in_context", "named", "retrievable", "lost",
     ]  # fmt: skip
+
+
+def test_what_was_shown_again_and_removed_as_it_arrived_had_left_before() -> None:
+    life = _lived([1, 5], {1: 3, 5: 5})
+    first, again = (sight.block for sight in life.seen)
+    naming = replace(first, id="a", text=f"stub {PORT}", replaces=first.id)
+    entries = [Entry(first, 1, 3, closed_by=3), Entry(again, 5, 5, closed_by=5), Entry(naming, 5)]
+    life = life_of(PORT, [first, again], entries, 9)
+    assert [stay.state for stay in life.stays] == ["in_context", "lost", "named"]
+    assert life.left is not None and life.left.until == 3, "what it was needed after"
 
 
 def test_a_stay_says_its_steps() -> None:

@@ -204,6 +204,46 @@ def test_the_link_of_a_lost_fact_asks_about_its_step(
     assert "too common" in page_of(client, f"{path}&step=99").text, "no step of the session"
 
 
+def test_what_was_removed_as_it_arrived_was_lost() -> None:
+    made: list[records.Record] = [
+        user("Deploy it.", key="k0"),
+        reads("c1", "t1", "checkout.env", key="k1"),
+        result("t1", f"PORT={PORT}", key="k2"),
+        records.Compaction("auto", key="compaction"),
+        records.Message(
+            "user", [{"type": "text", "text": "The env was read."}], key="s", kind="summary"
+        ),
+        says("c2", "Going on.", key="k3"),
+        user("And?", key="k4"),
+        reads("c3", "t3", "checkout.env", key="k5"),
+        result("t3", f"PORT={PORT}", key="k6"),
+        says("c4", f"It is {PORT}, yes {PORT}.", key="k7"),
+        user("Sure?", key="k8"),
+        says("c5", f"It is {PORT}.", key="k9"),
+    ]
+    found = append(local_team(), session(*made), count, source="test").session
+    client = signed_in()
+    life = _asked(client, found, text=PORT)
+    assert [one["state"] for one in life["stays"]] == ["unseen", "lost", "in_context"]
+    assert life["sentence"] == (
+        "Automatic compaction at step 2 removed it. At step 3 the agent read it again and used it "
+        "at step 4."
+    )
+    page = page_of(client, f"/sessions/{found.pk}/why/?text={PORT}").text
+    said = "Step 1 First shown Read checkout.env, removed at step 2 before the model call"
+    assert said in page, "no step had it in its context"
+    assert "Step 3 Read again Read checkout.env, in context from step 4" in page
+
+
+def test_a_call_that_uses_a_text_twice_counts_once() -> None:
+    twice = [says("c1", f"It is {PORT}.", key="a"), says("c1", f"Yes, {PORT}.", key="b")]
+    made = [user(f"The port is {PORT}.", key="k"), *twice]
+    found = append(local_team(), session(*made), count, source="test").session
+    answer = _asked(signed_in(), found, text=PORT)
+    assert len(answer["used"]) == 2
+    assert answer["sentence"] == "It was in context at every step that used it: once."
+
+
 def test_a_path_is_no_more_common_for_what_shows_its_end_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
