@@ -15,6 +15,7 @@ from django.http import Http404
 from sessions import figures
 from sessions.access import run_named
 from sessions.actions.replay.why import LONGEST, TooCommon, TooLong, why
+from sessions.actions.reviews.losses import seen_run
 from sessions.actions.web.apart import FailedApart, NotInTime
 from sessions.api.replay.why import described, kept_rows
 from sessions.management.named import SESSION_HELP, find_session
@@ -69,7 +70,16 @@ class Command(BaseCommand):
         for row in rows["policies"] or ():
             states = ", ".join(at.replace("_", " ") for at in row["at"]) or "not needed"
             money = figures.money(row["cost_microusd"])
-            self.stdout.write(f"{row['policy']:>20}: {states}; {money} (simulated)")
+            name = row["policy"] if row["policy"] != "recorded" else _seen(found_session)
+            self.stdout.write(f"{name:>20}: {states}; {money} (simulated)")
+
+
+def _seen(session: Session) -> str:
+    """The contexts that the model saw, with the policy of managed ones."""
+    run = seen_run(session)
+    if run is None or run.origin == Run.Origin.RECORDED:
+        return "recorded"
+    return f"{run.origin}, {run.policy_version}" if run.policy_version else run.origin
 
 
 def _with_step(session: str, text: str) -> str:

@@ -19,7 +19,7 @@ from compaction.simulation.kept import KeptText
 from sessions.access import run_named, session_of
 from sessions.actions.replay.kept_texts import MOST_STEPS, compared
 from sessions.actions.replay.why import LONGEST, Need, TooCommon, TooLong, Why, why
-from sessions.actions.reviews.losses import loss_sentence
+from sessions.actions.reviews.losses import loss_sentence, seen_run
 from sessions.actions.web.apart import FailedApart, NotInTime
 from sessions.actions.web.verdicts import Tone, listed
 from sessions.models import Run, Session
@@ -204,7 +204,7 @@ def why_policies(request: HttpRequest, session_id: UUID) -> HttpResponse:
     try:
         rows = compared(session, text, needs)
         lived = next((row.cost for row in rows if row.policy == "recorded"), None)
-        context["session"] = session
+        context |= {"session": session, "seen": seen_run(session)}
         context["rows"] = [_row(row, lived, session.step_count) for row in rows]
         context["avoidable"] = _avoidable(rows)
     except TooLong as error:

@@ -25,7 +25,8 @@ from sessions.actions.replay import kept_texts
 from sessions.actions.replay import why as action
 from sessions.actions.web.apart import FailedApart, NotInTime
 from sessions.importers import records
-from sessions.models import Session
+from sessions.models import ManagedContext, Run, Session
+from tests.sessions.live.managed.test_managed import grown
 from tests.sessions.made import count, reads, result, says, session, user
 from tests.sessions.pages import other_team, page_of, signed_in
 
@@ -277,6 +278,24 @@ def test_policies_are_simulated_on_the_session(forgetful: Session) -> None:
     assert "Avoidable: balanced@1, " in part and 'hx-swap-oob="true"' in part
     rows_of = client.get(f"/sessions/{forgetful.pk}/why/policies/?text={PORT}&needs=x,-1,999,٣")
     assert "1 of 2" not in rows_of.content.decode(), "other steps than its own are left out"
+
+
+def test_the_contexts_that_the_model_saw_have_the_name_of_their_run() -> None:
+    stored = grown(12)
+    path = f"/sessions/{stored.pk}/why/policies/?text=handler_1_7"
+    client = signed_in()
+    assert b"recorded contexts" in client.get(path).content
+    run = Run.objects.get(session=stored, origin=Run.Origin.MANAGED)
+    ManagedContext.objects.create(
+        id="ctx_a", run=run, revision=0, seq=1, step=1, format="anthropic", tokens=1
+    )
+    page = client.get(path).content.decode()
+    assert f"managed contexts, {run.policy_version}" in page
+    assert "Against managed" in page and "recorded" not in page
+    out = StringIO()
+    call_command("why", str(stored.pk), "handler_1_7", policies=True, stdout=out)
+    assert f"managed, {run.policy_version}: " in out.getvalue()
+    assert "recorded: " not in out.getvalue()
 
 
 @pytest.mark.parametrize(
