@@ -21,7 +21,6 @@ from sessions.models.search.search import (
     Hit,
     SearchPage,
     search,
-    search_ending,
     sessions_with,
 )
 from sessions.models.search.search_words import QUERY_CHARS, SearchQuery
@@ -65,7 +64,7 @@ def search_all(
         demo=wanted.demo,
     )
     of_blocks = Wanted(SearchQuery.of(wanted.q), wanted.tool, wanted.kind or "", wanted.error)
-    found = search_ending(teams, of_blocks, rows, wanted.state, after=after, limit=limit)
+    found = search(teams, of_blocks, rows, state=wanted.state, after=after, each=limit, limit=limit)
     waiting = Session.objects.filter(UNINDEXED, team__in=teams)[:WAITING].count()
     archived = Archive.objects.filter(session__team__in=teams).count()
     return json_answer(_answer(request, found, waiting, archived))

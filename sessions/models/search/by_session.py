@@ -32,6 +32,9 @@ from sessions.models.web.shown import view
 COUNTING = 0.5
 """Seconds after a page in which the hits of other pages that end as asked are counted (ours)."""
 
+PROGRESS = 100_000
+"""Blocks that the index finds are counted up to here to say how many were searched (ours)."""
+
 AT_ONCE = 150
 """Blocks whose texts are read together, of a session or of several (our choice)."""
 
@@ -58,7 +61,8 @@ class SessionPage:
     `blocks` and `sessions` count what the index finds, the most that can match; None for too many.
     `after` is where the next page begins; None at the end. `stopped`: the deadline ended the page.
     `ending` counts the hits that end as asked and their sessions, of all pages: exactly if
-    `all_read`.
+    `all_read`. `searched`: on this page and those before, and of how many, sessions or, if
+    `sessions` is None, blocks; None if unknown, and where content is masked.
     """
 
     groups: list[SessionHits]
@@ -68,6 +72,7 @@ class SessionPage:
     stopped: bool
     ending: tuple[int, int] | None = None
     all_read: bool = False
+    searched: tuple[int, int] | None = None
 
     @property
     def shown(self) -> int:
@@ -91,7 +96,7 @@ def search_by_session(
     owners = owners_of(teams, sessions) if wanted.required else []
     if not owners or is_hidden(wanted.query):
         return SessionPage([], 0, 0, None, False)
-    until = time.monotonic() + deadline()
+    until = time.monotonic() + deadline(state)
     keys = text_index.holding(wanted.required, owners, below=None, limit=looked_up.COUNTED + 1)
     if len(keys) > looked_up.COUNTED:
         return None
@@ -112,7 +117,7 @@ def search_by_session(
             break
     end = passed >= len(ranked)
     page = SessionPage(groups, blocks, len(ranked), None if end else passed, late and not end)
-    page = _as_seen(page)
+    page = _as_seen(replace(page, searched=(min(passed, len(ranked)), len(ranked))))
     if state is None:
         return page
     counted, whole = list(groups), all(len(keys) <= AT_ONCE for keys in by_session.values())
@@ -129,7 +134,7 @@ def _as_seen(page: SessionPage) -> SessionPage:
     """The page without the counts of the index where content is masked, which it counts too."""
     if view() is None:
         return page
-    return replace(page, blocks=page.shown, sessions=len(page.groups))
+    return replace(page, blocks=page.shown, sessions=len(page.groups), searched=None)
 
 
 def _ranked(found: Collection[UUID]) -> list[UUID]:
@@ -191,12 +196,18 @@ def newest_blocks(
 ) -> SessionPage:
     """Search by block, for words that too many blocks hold, or in one session that has many:
     `blocks`, if known."""
-    found = search(teams, wanted, sessions, after=after, each=each)
+    found = search(teams, wanted, sessions, state=state, after=after, each=each)
     by_session: dict[UUID, list[Hit]] = {}
     for hit in found.hits:
-        if state is None or hit.presence.state == state:
-            by_session.setdefault(hit.session.pk, []).append(hit)
+        by_session.setdefault(hit.session.pk, []).append(hit)
     groups = [
         SessionHits(hits[0].session, hits, pk in found.more) for pk, hits in by_session.items()
     ]
-    return SessionPage(groups, blocks, None, found.after, found.stopped)
+    page = SessionPage(groups, blocks, None, found.after, found.stopped)
+    if view() is not None or (groups and state is None):
+        return page
+    every = text_index.holding(
+        wanted.required, owners_of(teams, sessions), below=None, limit=PROGRESS
+    )
+    passed = [key for key in every if found.after is None or key >= found.after]
+    return replace(page, searched=(len(passed), len(every)))

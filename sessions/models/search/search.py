@@ -36,6 +36,9 @@ STRIDES = (200, 2_000)
 AT_ONCE = 50
 """Blocks whose texts are read together."""
 
+GONE: frozenset[State] = frozenset({"named", "retrievable", "lost", "left"})
+"""States of blocks that left the context."""
+
 BEFORE, AFTER = 80, 220
 """Length of an excerpt around the match, in code points."""
 
@@ -65,9 +68,11 @@ class Hit:
     replacement: str = ""
     """Its name in the addresses of the replay."""
     error_line: bool = False
+    """Whether the excerpt is the line that tells the error of a failed result."""
     together: bool = False
     """Whether the text holds all that was asked as typed, as whole words."""
-    """Whether the excerpt is the line that tells the error of a failed result."""
+    key: int = 0
+    """In the index."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,19 +97,21 @@ def search(
     wanted: Wanted,
     sessions: QuerySet[Session],
     *,
+    state: State | None = None,
     after: int | None = None,
     each: int = HITS,
     limit: int = HITS,
 ) -> SearchPage:
     """Search blocks of `sessions`, which belong to these teams; at most `each` hits per session.
 
-    A query without a word finds nothing but failed tool calls. The time is bounded by
-    `deadline` between strides.
+    `state` keeps the hits that end like that. A query without a word finds nothing but failed tool
+    calls. The time is bounded by `deadline` between reads: a page without hits may be followed by
+    one with some.
     """
     owners = owners_of(teams, sessions) if wanted.required else []
     if not owners or is_hidden(wanted.query):
         return NOTHING
-    until = time.monotonic() + deadline()
+    until = time.monotonic() + deadline(state)
     found: list[_Matching] = []
     shown: Counter[UUID] = Counter()
     more: set[UUID] = set()
@@ -113,8 +120,9 @@ def search(
         return SearchPage(hits_of(wanted, found), frozenset(more), after, stopped)
 
     for keys in _strides(wanted, owners, after):
-        for part, known in _of_sessions(keys, sessions):
-            for match in matching(part, known, wanted.query):
+        for part, known in _of_sessions(_gone(keys) if state in GONE else keys, sessions):
+            matches = list(matching(part, known, wanted.query))
+            for match in matches if state is None else _ending(wanted, matches, state):
                 pk = match.session
                 if shown[pk] == each:
                     more.add(pk)
@@ -130,29 +138,16 @@ def search(
     return page(None)
 
 
-def search_ending(
-    teams: Collection[Team],
-    wanted: Wanted,
-    sessions: QuerySet[Session],
-    state: State | None,
-    *,
-    after: int | None = None,
-    limit: int = HITS,
-) -> SearchPage:
-    """Search the blocks that end like this; None for all. A page without hits may be followed by
-    one with some, as when the deadline stopped it."""
-    page = search(teams, wanted, sessions, after=after, each=limit, limit=limit)
-    if state is None:
-        return page
-    until = time.monotonic() + deadline()
-    hits = [hit for hit in page.hits if hit.presence.state == state]
-    while page.after is not None and len(hits) < limit and not page.stopped:
-        if time.monotonic() > until:
-            return SearchPage(hits, page.more, page.after, True)
-        left = limit - len(hits)
-        page = search(teams, wanted, sessions, after=page.after, each=left, limit=left)
-        hits += [hit for hit in page.hits if hit.presence.state == state]
-    return SearchPage(hits, page.more, page.after, page.stopped)
+def _gone(keys: list[int]) -> list[int]:
+    """The blocks that left the context of a run: no others are read to find what is lost."""
+    rows = Entry.objects.filter(block__in=keys, to_step__isnull=False)
+    gone = set(rows.values_list("block", flat=True))
+    return [key for key in keys if key in gone]
+
+
+def _ending(wanted: Wanted, found: list[_Matching], state: State) -> Iterator[_Matching]:
+    ending = {hit.key for hit in hits_of(wanted, found) if hit.presence.state == state}
+    return (match for match in found if match.key in ending)
 
 
 def _strides(wanted: Wanted, owners: list[str], after: int | None) -> Iterator[list[int]]:
@@ -221,7 +216,7 @@ def hits_of(wanted: Wanted, found: list[_Matching]) -> list[Hit]:
         where |= presences(team, blocks, runs, wanted.query.held_by)
     stays = _stays([one.block for one in left if isinstance(one.block, Replacement)])
     hits = []
-    for _, pk, block, text in left:
+    for key, pk, block, text in left:
         failed = isinstance(block, Block) and block.error
         together = wanted.query.together_in(text)
         line = wanted.query.error_line(text) if failed else None
@@ -229,14 +224,14 @@ def hits_of(wanted: Wanted, found: list[_Matching]) -> list[Hit]:
         if isinstance(block, Block):
             state = where.get(block.pk, IN_CONTEXT)
             shown = Hit(sessions[pk], runs.get(pk), block, excerpt, state, block.born)
-            hits.append(replace(shown, error_line=line is not None, together=together))
+            hits.append(replace(shown, error_line=line is not None, together=together, key=key))
         elif block.pk in stays:
             original, entry, name = stays[block.pk]
             ended = entry.to_step is not None
             state = BlockState("ended", entry.to_step) if ended else IN_CONTEXT
             step = entry.from_step
             shown = Hit(sessions[pk], block.run, original, excerpt, state, step, name)
-            hits.append(replace(shown, together=together))
+            hits.append(replace(shown, together=together, key=key))
     return hits
 
 

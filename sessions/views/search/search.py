@@ -26,7 +26,7 @@ from sessions.actions.search.saved_searches import (
 from sessions.models import Archive, SavedSearch, Session, Team
 from sessions.models.dashboard.facets import facets
 from sessions.models.search import looked_up
-from sessions.models.search.by_session import SessionHits, SessionPage
+from sessions.models.search.by_session import PROGRESS, SessionHits, SessionPage
 from sessions.models.search.presence import State
 from sessions.models.search.search import Hit
 from sessions.models.search.search_words import QUERY_CHARS
@@ -80,7 +80,8 @@ def search_page(request: HttpRequest) -> HttpResponse:
     waiting = Session.objects.for_team(team).filter(UNINDEXED)[: WAITING + 1].count()
     archived = Archive.objects.filter(session__team=team).count()
     query = filters.wanted.query
-    rows = filters.sessions([team]) if after is None else Session.objects.none()
+    rows = filters.sessions([team])
+    lost = lost_lines(rows, query)
     notice = demo_notice(request, team, switch=True)
     shows_demo = notice["demo_data"] and not left_out(notice)
     context = {
@@ -90,9 +91,11 @@ def search_page(request: HttpRequest) -> HttpResponse:
         "query": query,
         "groups": _groups(found, filters),
         "steps": step_offers(rows, filters.q),
-        "lost": lost_lines(rows, query),
+        "lost": lost,
+        "nothing_so_far": f"No {'further ' if lost or after else ''}match so far",
         "timed_out_url": _timed_out_url(filters),
         "found_text": _found_text(found, filters, first=not after),
+        "searched_text": _searched_text(found),
         "blocks": found.blocks,
         "older_url": f"{address}&after={found.after}" if found.after else "",
         "first_url": address if after else "",
@@ -132,24 +135,37 @@ def _timed_out_url(filters: SearchFilters) -> str:
 
 def _found_text(found: SessionPage, filters: SearchFilters, *, first: bool) -> str:
     """How much was found: exactly if the page shows it all, else as the index counts the words."""
+    sessions = _count(len(found.groups), "session")
+    lost = f"{_count(found.shown, 'lost hit')} on this page, in {sessions}"
     if found.blocks is None:
-        return f"More than {looked_up.COUNTED:,} hits, newest block first"
+        many = lost if filters.state else f"More than {looked_up.COUNTED:,} hits"
+        return f"{many}, newest block first"
     together = [any(hit.together for hit in one.shown) for one in found.groups]
     order = "newest session first" if all(together) or not any(together) else TOGETHER_FIRST
     order += ", the demo's last" if any(one.session.demo for one in found.groups) else ""
-    sessions = _count(len(found.groups), "session")
     if found.ending is not None:
         hits, holders = found.ending
         least = "" if found.all_read else "At least "
         return f"{least}{_count(hits, 'lost hit')} in {_count(holders, 'session')}, {order}"
     if filters.state:
-        return f"{_count(found.shown, 'lost hit')} on this page, in {sessions}, {order}"
+        return f"{lost}, {order}"
     if first and found.after is None and not any(one.more for one in found.groups):
         return f"{_count(found.shown, 'hit')} in {sessions}, {order}"
     about = f"{found.shown} of about {_count(found.blocks, 'hit')}"
     if found.sessions is None:
         return f"{about}, newest first"
     return f"{about} in {_count(found.sessions, 'session')}, {order}"
+
+
+def _searched_text(found: SessionPage) -> str:
+    """How far the search got, on this page and those before; empty if unknown."""
+    if found.searched is None:
+        return ""
+    passed, every = found.searched
+    many = _count(every, "hit" if found.sessions is None else "session")
+    if every >= PROGRESS:
+        many = f"at least {many}"
+    return f"Searched {'all' if found.after is None else f'{passed:,} of'} {many}."
 
 
 def _count(many: int, what: str) -> str:

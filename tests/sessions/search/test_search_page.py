@@ -136,6 +136,7 @@ def test_the_page_goes_through_sessions_newest_first_and_counts_what_became_of_h
     assert shown == [1, 1, 1, 1]
     rest = page_of(client, "/search/?q=%22the+port%22&demo=1")
     assert "No match so far" in rest.text and rest.links["Search the rest"].endswith("after=1")
+    assert "Searched 1 of 3 sessions." in rest.text
     assert "No further match" in page_of(client, "/search/?q=port&demo=1&after=4").text
 
 
@@ -176,6 +177,8 @@ def test_lost_hits_are_counted_over_all_pages_and_the_api_finds_them(
 def test_before_a_query_the_page_offers_some() -> None:
     page = page_of(signed_in(), "/search/")
     assert "Examples" in page.text and page.links["failed tool calls"] == "?error=1"
+    assert "Enter a word" not in page.text
+    assert "Enter a word to search for" in page_of(signed_in(), "/search/?state=lost").text
 
 
 def test_what_the_page_says_when_there_is_nothing(jobs_wait: None) -> None:
@@ -261,6 +264,37 @@ def test_of_failed_results_those_with_the_word_in_an_error_line_come_first() -> 
     hits = markup.partition('class="hits"')[2].split("</li>")
     assert "error-line" in hits[0] and "Error: <mark>timeout</mark> of b" in hits[0]
     assert "error-line" not in hits[1] and "<mark>timeout</mark> = 30" in hits[1]
+
+
+def test_a_search_for_lost_text_says_how_far_it_got_and_ends(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(looked_up, "COUNTED", 3)
+    monkeypatch.setattr(searching, "STRIDES", (4, 4))
+    monkeypatch.setattr(searching, "AT_ONCE", 1)
+    monkeypatch.setattr(hidden, "ENDING_DEADLINE", -1)
+    team = local_team()
+    later = [user(f"port {n}", key=f"later{n}") for n in range(6)]
+    stored = append(team, session(*forgetful(), *later), count, source="test").session
+    reindex(team)
+    line = {"fact": "8417", "state": "lost", "needed": 4, "block": "3"}
+    revision = Revision.objects.get(run__session=stored)
+    FactLedger.objects.create(revision=revision, missed=1, facts=[line])
+    Assessment.objects.create(session=stored, lost_facts=1)
+    client, asked, told = signed_in(team), "?q=port&state=lost", []
+    while asked:
+        page = page_of(client, f"/search/{asked}")
+        facts, _, hits = page.text.partition("Searched ")
+        assert "Lost facts that were needed again" in facts and "No match" not in facts
+        told.append((facts.rpartition("lost hit")[0][-2:], "No further match" in facts, hits[:12]))
+        links = page.links
+        asked = links.get("Search the rest", "") or links.get("Continue in older ones ›", "")
+    # The four newest are in context and not read; then more of the session than it may show.
+    assert told == [
+        ("", True, "4 of 7 hits."),
+        ("1 ", False, "7 of 7 hits."),
+        ("", True, "all 7 hits. "),
+    ]
 
 
 def test_a_word_of_its_line_finds_a_lost_fact_that_was_needed_again() -> None:
