@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { commandsFor } from '../../src/web/keyboard/commands';
+import { commandsFor, sessionCommands } from '../../src/web/keyboard/commands';
 import type { Shortcut } from '../../src/web/keyboard/registry';
 
 const made = (does: string, keys = 'x'): Shortcut => ({
@@ -53,4 +53,43 @@ test.each(['step 40', 'Step 40 of the longest session', 'what did it see at #40'
 
 test.each(['step', 'step 0', 'footstep 40', 'step 40px'])('%j names no step', (typed) => {
   expect(does(typed, () => {})).toEqual([`Search every session for “${typed}”`]);
+});
+
+test('a page is found by what it is about, after those found by name', () => {
+  const pages = [
+    { ...made('Go to Jobs'), about: 'queued tools' },
+    { ...made('Go to Tools'), about: 'unused tools, definitions' },
+  ];
+  const names = (typed: string) => commandsFor(pages, typed, null).map((one) => one.does);
+  expect(names('tools')).toEqual(['Go to Tools', 'Go to Jobs']);
+  expect(names('go unused')).toEqual(['Go to Tools']);
+});
+
+test('sessions are found by title and id, running ones first, before the search', () => {
+  const session = (title: string, external_id: string, running = false) => ({
+    id: external_id,
+    external_id,
+    title,
+    agent: 'nightly-agent',
+    running,
+    url: '',
+  });
+  const listed = [
+    session('Nightly build', '0123456789abcdef0123456789abcdef'),
+    session('Other', 'other'),
+    session('', 'nightly-1', true),
+    ...[2, 3, 4, 5].map((n) => session('Nightly build', `n-${n}`)),
+  ];
+  const found = sessionCommands(listed, ' NIGHTLY ');
+  expect(found.map(({ does, note }) => [does, note]).slice(0, 3)).toEqual([
+    ['nightly-1', 'running · nightly-agent'],
+    ['Nightly build', 'nightly-agent · 01234567…89abcdef'],
+    ['Nightly build', 'nightly-agent · n-2'],
+  ]);
+  expect(found).toHaveLength(5);
+  const offered = commandsFor(registry, 'nightly', () => {}, [], found);
+  expect(offered.map(({ does }) => does).slice(4)).toEqual([
+    'Nightly build',
+    'Search every session for “nightly”',
+  ]);
 });

@@ -60,6 +60,7 @@ def describe_session(request: HttpRequest, session: Session) -> dict[str, Any]:
         },
         "budget": asdict(standing_of(session)),
         "outcome": session.outcome,
+        "running": session.live,
         "paused": session.paused,
         "url": request.build_absolute_uri(reverse("replay", args=[session.pk])),
         "demo": session.demo,

@@ -61,6 +61,7 @@ class SessionOut(Schema):
     tokens: Tokens
     budget: WindowOut
     outcome: str
+    running: bool = Field(description="whether its agent is probably still running")
     paused: dict[str, str] | None = Field(
         description="who paused it (`by`), `reason` and since when (`at`); null while it may go on"
     )

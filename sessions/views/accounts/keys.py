@@ -114,6 +114,7 @@ PAGES = (
         name="keys",
         needs={"POST": "keys"},
         link=Link(110, "Settings", "settings", "g k", "settings", "Manage"),
+        about="keys, members, invite, teams, audit log, masking, notifications, erasure",
     ),
     Page(
         route="settings/keys/<str:prefix>/revoke/",

@@ -37,7 +37,7 @@ def time_zones() -> list[tuple[str, str]]:
 
 def first_pages() -> list[tuple[str, str]]:
     """The main pages, by route name."""
-    named = [(name, link.title) for _, group in links() for link, name in group]
+    named = [(name, link.title) for _, group in links() for link, name, _ in group]
     return [("", "As usual: the dashboard"), *named]
 
 

@@ -276,6 +276,7 @@ PAGES = (
         name="budgets",
         needs={"POST": "accept"},
         link=Link(85, "Budgets", "budgets", "g b", "budgets", "Manage"),
+        about="limits, spending, projection",
     ),
     Page(
         route="budgets/<uuid:budget_id>/remove/",

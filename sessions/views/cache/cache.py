@@ -235,5 +235,6 @@ PAGES = (
         view=page,
         name="cache",
         link=Link(38, "Cache", "cache", "g c", "cache", "Diagnose"),
+        about="prompt cache, breaks by cause, cache breaks, TTL, cost over time, calibration",
     ),
 )

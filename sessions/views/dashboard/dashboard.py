@@ -304,5 +304,6 @@ PAGES = (
         view=page,
         name="dashboard",
         link=Link(10, "Dashboard", "dashboard", "g d", "dashboard"),
+        about="overview, what to do, what changed, cost, nearest their limit",
     ),
 )

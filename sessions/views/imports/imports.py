@@ -204,6 +204,7 @@ PAGES = (
         name="imports",
         needs={"POST": "write"},
         link=Link(90, "Import", "import", "g i", "imports", "Manage"),
+        about="upload files, logs, past imports",
     ),
     Page(route="imports/<uuid:import_id>/", view=report, name="import"),
     Page(

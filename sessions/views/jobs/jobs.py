@@ -218,6 +218,7 @@ PAGES = (
         view=jobs,
         name="jobs",
         link=Link(100, "Jobs", "jobs", "g j", "jobs", "Manage"),
+        about="queued, running, failed and done jobs, progress",
     ),
     Page(route="jobs/<uuid:job_id>/", view=job, name="job"),
     Page(

@@ -290,6 +290,7 @@ PAGES = (
         view=lab,
         name="lab",
         link=Link(60, "Lab", "lab", "g t", "lab", "Improve"),
+        about="simulations, compare policies, auto-tune, frontier",
     ),
     Page(route="lab/draft/", view=draft, name="lab_draft", needs={"POST": "read"}),
 )

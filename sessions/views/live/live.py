@@ -223,5 +223,6 @@ PAGES = (
         name="live",
         query=(SWITCH,),
         link=Link(30, "Live", "live", "g l", "live"),
+        about="running agents, waiting for a person, paused",
     ),
 )

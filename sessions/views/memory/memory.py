@@ -230,6 +230,7 @@ PAGES = (
         view=memory,
         name="memory",
         link=Link(45, "Memory", "memory", "g m", "memory", "Diagnose"),
+        about="boards, notes, shares, subscriptions",
     ),
     Page(
         route="memory/boards/<int:board_id>/",

@@ -235,5 +235,6 @@ PAGES = (
         name="policies",
         query=(SWITCH,),
         link=Link(50, "Policies", "policies", "g p", "policies", "Improve"),
+        about="presets, versions, compaction settings",
     ),
 )

@@ -273,6 +273,7 @@ PAGES = (
         view=rollouts,
         name="rollouts",
         link=Link(65, "Rollouts", "rollouts", "g u", "rollouts", "Improve"),
+        about="guardrail, share of sessions, A/B test",
     ),
     Page(route="rollouts/<uuid:rollout_id>/", view=rollout, name="rollout"),
     Page(

@@ -279,5 +279,6 @@ PAGES = (
         view=sessions,
         name="sessions",
         link=Link(20, "Sessions", "sessions", "g s", "sessions"),
+        about="agents, sub-agents, models, replay",
     ),
 )

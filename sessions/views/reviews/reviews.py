@@ -233,6 +233,7 @@ PAGES = (
         view=queue,
         name="reviews",
         link=Link(70, "Review", "review", "g r", "reviews", "Improve"),
+        about="compactions to review, verdicts, agreement, ledger",
     ),
     Page(route="review/next/", view=next_item, name="review_next", needs={"GET": "review"}),
     Page(route="review/more/", view=more, name="review_more", needs={"POST": "review"}),

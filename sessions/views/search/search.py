@@ -282,6 +282,7 @@ PAGES = (
         view=search_page,
         name="search",
         link=Link(25, "Search", "search", "g f", "search"),
+        about="text of messages, lost facts, saved searches",
     ),
     Page(route="search/saved/", view=save, name="search_save", needs={"POST": "write"}),
     Page(

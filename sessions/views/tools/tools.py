@@ -212,5 +212,6 @@ PAGES = (
         view=team_tools,
         name="team_tools",
         link=Link(40, "Tools", "tools", "g e", "tools", "Diagnose"),
+        about="unused tools, tools never used, cost of definitions, states, mask, next call",
     ),
 )

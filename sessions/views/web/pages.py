@@ -54,6 +54,8 @@ class Page:
     """Query parameters that the page or its script reads; others are refused. Every page has `team`
     (`access.CHOSEN_TEAM`)."""
     link: Link | None = None
+    about: str = ""
+    """Words of its headings, by which the command palette finds a page of the navigation too."""
     arguments: Mapping[str, Any] = field(default_factory=dict)
     """Arguments for the view besides those in the route."""
 
@@ -103,9 +105,10 @@ def navigation(_request: HttpRequest) -> dict[str, Any]:
 
 
 @cache
-def links() -> tuple[tuple[Group, list[tuple[Link, str]]], ...]:
-    """The entries of the main navigation by group, in order, each with the name of its page."""
-    found = sorted((page.link, page.name) for page in pages() if page.link is not None)
+def links() -> tuple[tuple[Group, list[tuple[Link, str, str]]], ...]:
+    """The entries of the main navigation by group, in order, each with the name of its page
+    and what it is about."""
+    found = sorted((page.link, page.name, page.about) for page in pages() if page.link is not None)
     return tuple(
         (group, [one for one in found if one[0].group == group]) for group in get_args(Group)
     )

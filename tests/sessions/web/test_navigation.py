@@ -32,7 +32,7 @@ def test_an_entry_that_clashes_or_has_no_icon_is_refused(link: Link, refusal: st
 def test_every_entry_stands_in_one_group_in_order() -> None:
     groups = dict(navigation(HttpRequest())["navigation"])
     assert list(groups) == ["", "Diagnose", "Improve", "Manage"]
-    orders = [link.order for links in groups.values() for link, _ in links]
+    orders = [link.order for links in groups.values() for link, _, _ in links]
     assert orders == sorted(orders), "groups follow each other as their entries do"
-    listed = [name for links in groups.values() for _, name in links]
+    listed = [name for links in groups.values() for _, name, _ in links]
     assert sorted(listed) == sorted(page.name for page in pages() if page.link is not None)

@@ -65,6 +65,7 @@ for (const link of document.body.querySelectorAll<HTMLElement>('[data-keys]')) {
     section: link.dataset.section ?? 'Everywhere',
     keys: [link.dataset.keys!],
     does: link.dataset.does ?? link.textContent!.trim(),
+    about: link.dataset.about ?? '',
     run: () => link.click(),
   });
 }

@@ -4,6 +4,7 @@ export type Shortcut = {
   section: string;
   keys: string[]; // as guards.nameOf() calls them; "g s" is a sequence, "Ctrl+Enter" the one chord
   does: string;
+  about?: string; // further words by which the palette finds it
   run(event: KeyboardEvent): void;
   repeats?: boolean; // may a held key fire again?
 };
