@@ -13,19 +13,25 @@ from django.urls import reverse
 from django.utils.http import urlencode
 from django.views.decorators.http import require_GET
 
+from compaction.facts.facts import as_written, texts_of
+from compaction.facts.paths import path_of
+from compaction.losses.ledger import ENGINE
 from compaction.losses.life import Life, Shown, Sight, Stay, place_of
 from compaction.losses.repairs import WINDOW
 from compaction.simulation.kept import KeptText
 from sessions.access import run_named, session_of
+from sessions.actions.assessments.lost_facts import dropped_by
 from sessions.actions.replay.kept_texts import MOST_STEPS, compared
 from sessions.actions.replay.why import LONGEST, Need, TooCommon, TooLong, Why, why
+from sessions.actions.reviews.compaction_verdicts import is_missed
 from sessions.actions.reviews.losses import loss_sentence, seen_run
 from sessions.actions.web.apart import FailedApart, NotInTime
 from sessions.actions.web.verdicts import Tone, listed
-from sessions.models import Run, Session
+from sessions.models import FactLedger, Run, Session
 from sessions.models.record.blobs import DamagedBlob
 from sessions.models.record.shown_runs import shown_origin
 from sessions.models.record.values import MissingBlob
+from sessions.views.reviews.loss_advice import asked_text
 from sessions.views.web.names import run_name
 from sessions.views.web.pages import Page
 from sessions.views.web.places import step_url
@@ -175,6 +181,8 @@ def _shown(found: Why) -> dict[str, Any]:
         "found": found,
         "life": life,
         "tone": _tone(life),
+        "named": _named(life),
+        "shared": _shared(found),
         "parts": parts(life.stays, life.steps),
         "proofs": list(_proofs(found)),
         "loss": found.loss,
@@ -187,6 +195,24 @@ def _shown(found: Why) -> dict[str, Any]:
             "revision", args=[session.pk, run_name(run), revision.number]
         )
     return shown
+
+
+def _named(life: Life) -> str:
+    """The text, a path with the start that the first text which shows it writes."""
+    if path_of(life.text) is None:
+        return life.text
+    shown = (text for sight in life.seen for text in texts_of(sight.block))
+    return next((as_written(life.text, one) for one in shown if life.text in one), life.text)
+
+
+def _shared(found: Why) -> int:
+    """How many other lost facts were needed at the calls whose cost is shown."""
+    if found.revision is None or not found.repaired:
+        return 0
+    ledger = FactLedger.objects.filter(revision=found.revision, engine=ENGINE).first()
+    facts = ledger.facts if ledger else dropped_by(found.session, found.revision)
+    needed = [fact for fact in facts if is_missed(fact) and fact["needed"] in found.repaired]
+    return sum(asked_text(fact) != found.life.text for fact in needed)
 
 
 def _tone(life: Life) -> Tone:

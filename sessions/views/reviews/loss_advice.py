@@ -71,9 +71,14 @@ def loss_advice(
 def why_url(session: Session, run: Run, fact: Mapping[str, Any]) -> str:
     """The page on why a fact was forgotten when a later call named it. The call may have named
     other lines of a file."""
-    text = fact["fact"].strip(OUTSIDE)[: len(normal(fact["fact"]))]
-    asked = urlencode({"text": text, "run": run_name(run), "step": fact["needed"]})
+    asked = urlencode({"text": asked_text(fact), "run": run_name(run), "step": fact["needed"]})
     return f"{reverse('why', args=[session.pk])}?{asked}"
+
+
+def asked_text(fact: Mapping[str, Any]) -> str:
+    """The text by which that page is asked about a fact."""
+    text: str = fact["fact"].strip(OUTSIDE)[: len(normal(fact["fact"]))]
+    return text
 
 
 def _summarizes_failures(version: PolicyVersion) -> bool:

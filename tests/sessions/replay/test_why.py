@@ -25,7 +25,7 @@ from sessions.actions.replay import kept_texts
 from sessions.actions.replay import why as action
 from sessions.actions.web.apart import FailedApart, NotInTime
 from sessions.importers import records
-from sessions.models import ManagedContext, Run, Session
+from sessions.models import Assessment, FactLedger, ManagedContext, Revision, Run, Session
 from tests.sessions.live.managed.test_managed import grown
 from tests.sessions.made import count, reads, result, says, session, user
 from tests.sessions.pages import other_team, page_of, signed_in
@@ -234,6 +234,25 @@ def test_what_was_removed_as_it_arrived_was_lost() -> None:
     said = "Step 1 First shown Read checkout.env, removed at step 2 before the model call"
     assert said in page, "no step had it in its context"
     assert "Step 3 Read again Read checkout.env, in context from step 4" in page
+
+
+def test_a_cost_is_shared_with_what_the_same_calls_needed(forgetful: Session) -> None:
+    revision = Revision.objects.get(run__session=forgetful, number=1)
+    lines = [(PORT, "lost", 4), ("DRAIN=25", "lost", 4), ("a", "lost", 5), ("b", "lost", None)]
+    facts = [{"fact": fact, "state": at, "needed": step} for fact, at, step in lines]
+    FactLedger.objects.filter(revision=revision).delete()
+    path = f"/sessions/{forgetful.pk}/why/?text={PORT}"
+    assert "Shared with" not in page_of(signed_in(), path).text
+    Assessment.objects.update_or_create(session=forgetful, defaults={"dropped": {"1": facts}})
+    page = page_of(signed_in(), path).text
+    assert "Shared with 1 other lost fact that the same calls needed." in page
+
+
+def test_a_path_is_named_as_it_was_written() -> None:
+    made = [user("See /srv/deploy/checkout.env first.", key="k")]
+    found = append(local_team(), session(*made), count, source="test").session
+    page = page_of(signed_in(), f"/sessions/{found.pk}/why/?text=srv/deploy/checkout.env")
+    assert "<code>/srv/deploy/checkout.env</code></h2>" in page.html
 
 
 def test_a_call_that_uses_a_text_twice_counts_once() -> None:
