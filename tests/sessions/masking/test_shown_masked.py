@@ -185,15 +185,17 @@ def test_a_search_does_not_tell_whether_a_secret_is_there(
     for path in paths:
         answers = [_answer(viewer, path, "q", words) for words in (asked, other)]
         assert answers[0] == answers[1], path
+    rest = [_answer(viewer, "/search/", "q", words, after="9") for words in (asked, other)]
+    assert rest[0] == rest[1], "nor how many sessions were searched"
     page = f"/sessions/{planted['session_id']}/why/"
     assert _answer(viewer, page, "text", asked) == _answer(viewer, page, "text", other)
     api = f"/api/v1/sessions/{planted['session_id']}/why"
     assert _answer(viewer, api, "text", asked) == _answer(viewer, api, "text", other)
 
 
-def _answer(client: Client, path: str, name: str, words: str) -> tuple[int, str]:
+def _answer(client: Client, path: str, name: str, words: str, **more: str) -> tuple[int, str]:
     """An answer without the words asked for, nor what changes with each answer."""
-    answer = client.get(path, {name: words})
+    answer = client.get(path, {name: words, **more})
     text = text_of(answer)
     for word in words.split():
         text = re.sub(re.escape(word[:14]) + r"[\w-]*…?", "?", text)
