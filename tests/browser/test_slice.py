@@ -69,6 +69,7 @@ def test_the_compaction_is_explained_and_compared(replay: Any) -> None:
     replay.get_by_role("link", name=re.compile("^Diff")).click()
     replay.get_by_text(re.compile(r"\d+ blocks removed")).first.wait_for()
     replay.get_by_role("heading", name="Find out where the port is set").wait_for()
+    replay.get_by_text(re.compile(r"^\s*reported \S+ → \S+\s*$")).wait_for()
     # What matters is open: what was taken out, by name, beside the summary in its place.
     replay.get_by_role("heading", name=re.compile("^− Taken out")).wait_for()
     replay.locator(".diff-group button", has_text="why <b>it</b> is ignored.").wait_for()
