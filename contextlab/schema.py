@@ -4,12 +4,14 @@ import fcntl
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from django.core.management import CommandError, call_command
 from django.db import connection
+from django.db.backends.utils import CursorWrapper
 from django.db.migrations import Migration
 from django.db.migrations.executor import MigrationExecutor
 
@@ -20,6 +22,8 @@ LAST_UNSQUASHED = "9ecb88f"
 
 _ADVISORY_LOCK = 0x636F6E746578746C
 """Key of the lock on PostgreSQL: "contextl" in ASCII."""
+PAUSE_SECONDS = 0.2
+"""Between two tries to get it."""
 
 
 @contextmanager
@@ -37,13 +41,20 @@ def only_migration() -> Iterator[None]:
             yield
         return
     with connection.cursor() as cursor:
-        cursor.execute("SET lock_timeout = 0")  # others may migrate for minutes
-        cursor.execute("SELECT pg_advisory_lock(%s)", [_ADVISORY_LOCK])
+        # A statement that waits is a transaction, and CREATE INDEX CONCURRENTLY waits for all.
+        while not _is_ours(cursor):
+            time.sleep(PAUSE_SECONDS)
+        cursor.execute("SET lock_timeout = 0")  # others may hold a table for minutes
         try:
             yield
         finally:
             cursor.execute("SELECT pg_advisory_unlock(%s)", [_ADVISORY_LOCK])
             bound_wait(connection)
+
+
+def _is_ours(cursor: CursorWrapper) -> bool:
+    cursor.execute("SELECT pg_try_advisory_lock(%s)", [_ADVISORY_LOCK])
+    return bool(cursor.fetchone()[0])
 
 
 def missing_migrations() -> list[Migration]:

@@ -43,9 +43,11 @@ PRINTED = {
         {"usage_calls": 2, "cost_at_least": True},
     ],
 )
-def test_the_query_is_the_property(world: dict[str, Any], columns: dict[str, Any]):
+def test_the_query_is_the_property_once_a_session_ended(
+    world: dict[str, Any], columns: dict[str, Any]
+):
     rows = Session.objects.filter(pk=world["session_id"])
-    rows.update(**{"cost_microusd": 5, "step_count": 2} | columns)
+    rows.update(**{"cost_microusd": 5, "step_count": 2, "outcome": "succeeded"} | columns)
     assert rows.filter(COST_IS_BOUND).exists() == rows.get().cost_is_bound
 
 
