@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from django.db import ProgrammingError, connection
+from django.db.backends.utils import CursorWrapper
 
 from sessions.actions.search.indexing import merged
 
 PATIENCE = 120.0
-"""Seconds to wait for readers that keep the write-ahead log of SQLite from being emptied."""
+"""Seconds to wait for readers that keep what was deleted in use."""
 
 PAUSE = 0.1
 
@@ -87,28 +88,27 @@ def _rewrite_once() -> None:
 def _await_older_readers(heard: Heard) -> None:
     """Return once no transaction of PostgreSQL can read what was deleted before: a rewrite copies
     what one still may. Raises StillRead."""
-    until = time.monotonic() + PATIENCE
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_current_xact_id()::xid::text")
         deleted = cursor.fetchone()[0]
-        while True:
-            cursor.execute(_OLDER_READERS, {"deleted": deleted})
-            if not cursor.fetchone()[0]:
-                return
-            if time.monotonic() > until:
-                raise StillRead
-            heard()
-            time.sleep(PAUSE)
+        _await_none(cursor, _OLDER_READERS, {"deleted": deleted}, heard)
 
 
 def _empty_log(heard: Heard) -> None:
-    until = time.monotonic() + PATIENCE
     with connection.cursor() as cursor:
-        while True:
-            cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            if not cursor.fetchone()[0]:
-                return
-            if time.monotonic() > until:
-                raise StillRead
-            heard()
-            time.sleep(PAUSE)
+        _await_none(cursor, "PRAGMA wal_checkpoint(TRUNCATE)", None, heard)
+
+
+def _await_none(
+    cursor: CursorWrapper, asked: str, given: Mapping[str, str] | None, heard: Heard
+) -> None:
+    """Ask until the answer is 0. Raises StillRead after PATIENCE."""
+    until = time.monotonic() + PATIENCE
+    while True:
+        cursor.execute(asked, given)
+        if not cursor.fetchone()[0]:
+            return
+        if time.monotonic() > until:
+            raise StillRead
+        heard()
+        time.sleep(PAUSE)

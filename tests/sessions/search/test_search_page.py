@@ -281,16 +281,16 @@ def test_a_search_for_lost_text_says_how_far_it_got_and_ends(
     revision = Revision.objects.get(run__session=stored)
     FactLedger.objects.create(revision=revision, missed=1, facts=[line])
     Assessment.objects.create(session=stored, lost_facts=1)
-    client, asked, told = signed_in(team), "?q=port&state=lost", []
+    client, asked, shown = signed_in(team), "?q=port&state=lost", []
     while asked:
         page = page_of(client, f"/search/{asked}")
         facts, _, hits = page.text.partition("Searched ")
         assert "Lost facts that were needed again" in facts and "No match" not in facts
-        told.append((facts.rpartition("lost hit")[0][-2:], "No further match" in facts, hits[:12]))
+        shown.append((facts.rpartition("lost hit")[0][-2:], "No further match" in facts, hits[:12]))
         links = page.links
         asked = links.get("Search the rest", "") or links.get("Continue in older ones ›", "")
     # The four newest are in context and not read; then more of the session than it may show.
-    assert told == [
+    assert shown == [
         ("", True, "4 of 7 hits."),
         ("1 ", False, "7 of 7 hits."),
         ("", True, "all 7 hits. "),
