@@ -4,7 +4,6 @@ Nothing needs to be set. DATABASE_URL chooses PostgreSQL, REDIS_URL real Celery 
 """
 
 import os
-import sys
 from typing import Any
 
 from contextlab import environment as env
@@ -15,6 +14,8 @@ from contextlab.database_settings import database
 from contextlab.object_settings import storages
 from contextlab.operations import log_settings
 from contextlab.operations.exposure import how_public
+from contextlab.processes.job_settings import *  # noqa: F403
+from contextlab.processes.job_settings import REDIS_URL
 
 BASE_DIR = env.ROOT
 DATA_DIR = env.data_dir()
@@ -24,9 +25,6 @@ os.environ.setdefault("TIKTOKEN_CACHE_DIR", str(DATA_DIR / "tiktoken"))
 
 HOST = env.text("HOST", "127.0.0.1")
 PORT = env.port()
-REDIS_URL = os.environ.get("REDIS_URL", "")
-if REDIS_URL:
-    env.needs("REDIS_URL", "redis", "celery", "channels_redis")
 
 # --- access ----------------------------------------------------------------------------------
 DEBUG = env.flag("DEBUG")
@@ -193,52 +191,10 @@ BLOBS = env.text("BLOBS")  # s3://bucket/prefix; without it content is in the da
 BLOBS_CACHE_BYTES = int(env.number("BLOBS_CACHE_MB", 1024) * 1024 * 1024)  # copies on this disk
 STORAGES = storages(BLOBS)
 
-# --- jobs and live pages ----------------------------------------------------------------------
-# Kind of job -> the function in sessions/actions that does it, in a process of its own.
-JOB_KINDS: dict[str, str] = {
-    "archive": "sessions.actions.erasure.archiving.archive_job",
-    "assess": "sessions.actions.assessments.assess.assess",
-    "compact": "sessions.actions.live.requests.on_request.compact",
-    "demo": "sessions.actions.demo.demo.demo_job",
-    "demo-removal": "sessions.actions.demo.demo.removal_job",
-    "erase": "sessions.actions.erasure.erase.erase_job",
-    "import": "sessions.actions.imports.uploads.run",
-    "index": "sessions.actions.search.indexing.index",
-    "masking": "sessions.actions.masking.dry_runs.dry_run",
-    "notify": "sessions.actions.notifications.delivery.notify",
-    "share": "sessions.actions.memory.shares.bring",
-    "simulate": "sessions.actions.lab.simulate.simulate_job",
-    "simulation": "sessions.actions.lab.simulations.simulation_job",
-    "tend": "sessions.actions.live.tend.tend",
-    "tuning": "sessions.actions.lab.tunings.tuning_job",
-    "unpack": "sessions.actions.archives.unpack.unpack_job",
-    "verify": "sessions.actions.record.verify.verify",
-}
-# Celery's queues: what live sessions wait for, and all else. A worker takes both by default.
-JOB_QUEUES = ("live", "batch")
-LIVE_JOBS = {"compact", "index", "notify", "share", "tend", "unpack"}
-FORK_SERVER = [sys.executable, "-P", "-m", "contextlab.processes.job"]
-JOB_PROCESS = "contextlab.processes.job.run"
-JOB_SECONDS = env.number("JOB_SECONDS", 900)  # per attempt, then it is killed
-# Job kinds queued by every live session: one that hangs must not block the others.
-JOB_SECONDS_OF = {
-    "erase": 4 * JOB_SECONDS,
-    "notify": min(JOB_SECONDS, 60),
-    "tend": min(JOB_SECONDS, 240),
-    "tuning": 4 * JOB_SECONDS,
-    "verify": 4 * JOB_SECONDS,
-}
-JOB_LEASE_SECONDS = env.number("JOB_LEASE_SECONDS", 20)
-JOB_RETRY_SECONDS = env.number("JOB_RETRY_SECONDS", 5)  # multiplied by the number of attempts
-JOB_ATTEMPTS = 3
-JOB_LOSSES = 100  # attempts that ended with their server or worker, after which a job fails
-TEND_SECONDS = env.number("TEND_SECONDS", 1)  # between an append and the job that it asks for
-JOB_THREADS = int(env.number("JOB_THREADS", 2))
-SWEEP_SECONDS = env.number("SWEEP_SECONDS", 5)
+# --- live pages -------------------------------------------------------------------------------
 ERASE_GRACE_SECONDS = 30.0  # content that nothing uses may wait so long for its use
 ARRIVAL_SECONDS = 5.0  # between writes of the counts of what agents sent
 LIVE_POLL_SECONDS = env.number("LIVE_POLL_SECONDS", 2)
-
 HINTS_WAITING = 1000  # per process; more are lost, and made up for within LIVE_POLL_SECONDS
 CHANNEL_LAYERS: dict[str, dict[str, Any]] = {
     "default": (
@@ -259,24 +215,6 @@ CHANNEL_LAYERS: dict[str, dict[str, Any]] = {
         }
     )
 }
-CELERY_BROKER_URL = REDIS_URL  # without Redis, the server itself supervises job processes
-CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, Any] = {
-    "visibility_timeout": 2 * JOB_SECONDS,
-    "socket_connect_timeout": 2,
-    "socket_timeout": 10,
-}
-CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
-CELERY_BROKER_CONNECTION_MAX_RETRIES = None
-CELERY_TASK_IGNORE_RESULT = True
-CELERY_TASK_PUBLISH_RETRY = False
-CELERY_TASK_ACKS_LATE = True
-CELERY_TASK_REJECT_ON_WORKER_LOST = True
-CELERY_WORKER_PREFETCH_MULTIPLIER = 1
-CELERY_WORKER_HIJACK_ROOT_LOGGER = False
-CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = 20
-CELERY_WORKER_POOL = "threads"  # a task only supervises its own process
-CELERY_WORKER_CONCURRENCY = JOB_THREADS
-CELERY_TASK_DEFAULT_QUEUE = "batch"
 
 # --- prices -----------------------------------------------------------------------------------
 PRICES_FILE = env.text("PRICES")  # TOML or JSON; overrides list prices

@@ -24,7 +24,8 @@ from sessions.actions.budgets.reserved import release as release_reserved
 from sessions.actions.demo.demo_live import shown_budgets
 from sessions.actions.live.handing_out import next_call
 from sessions.api.budgets import shapes
-from sessions.api.web.exchange import done_once, fold_ready, json_answer
+from sessions.api.web.exchange import json_answer
+from sessions.api.web.once import done_once, fold_ready
 from sessions.api.web.problems import Refusal
 from sessions.importers.decoded import clean
 from sessions.models import Approval, Budget

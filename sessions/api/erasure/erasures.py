@@ -19,7 +19,8 @@ from sessions.actions.erasure.requests import ErasureRule, NothingToErase, Scope
 from sessions.actions.erasure.rules import sessions_of
 from sessions.api.erasure import shapes
 from sessions.api.record.sessions import last
-from sessions.api.web.exchange import done_once, json_answer
+from sessions.api.web.exchange import json_answer
+from sessions.api.web.once import done_once
 from sessions.api.web.problems import Refusal
 from sessions.api.web.shapes import Problem, StorableText
 from sessions.models import Erasure, Job, Team

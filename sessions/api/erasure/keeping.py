@@ -13,7 +13,8 @@ from ninja import Router
 from sessions.access import actor_of, require, team_to, teams_of
 from sessions.actions.erasure import archiving, holds, retention
 from sessions.api.erasure import shapes
-from sessions.api.web.exchange import done_once, json_answer
+from sessions.api.web.exchange import json_answer
+from sessions.api.web.once import done_once
 from sessions.api.web.problems import Refusal
 from sessions.models import Hold, Retention, Team
 

@@ -18,7 +18,8 @@ from sessions.actions.imports.uploads import (
 )
 from sessions.api.jobs.jobs import job_asked
 from sessions.api.record import shapes
-from sessions.api.web.exchange import done_once, expect_plain
+from sessions.api.web.exchange import expect_plain
+from sessions.api.web.once import done_once
 from sessions.api.web.problems import Refusal
 from sessions.models import Team
 

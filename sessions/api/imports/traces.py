@@ -7,7 +7,8 @@ from ninja import Router
 
 from sessions.actions.imports.uploads import BodyFile, begin_upload
 from sessions.api.imports.imports import team_with_room
-from sessions.api.web.exchange import done_once, json_answer
+from sessions.api.web.exchange import json_answer
+from sessions.api.web.once import done_once
 from sessions.api.web.problems import Refusal
 
 router = Router(tags=["Imports"])

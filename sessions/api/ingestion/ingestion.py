@@ -11,7 +11,8 @@ from ninja import Query, Router
 from sessions.access import require, team_of, teams_of
 from sessions.api.ingestion import shapes
 from sessions.api.ingestion.again import CannotApply, apply_again, erase
-from sessions.api.web.exchange import done_once, json_answer
+from sessions.api.web.exchange import json_answer
+from sessions.api.web.once import done_once
 from sessions.api.web.problems import Refusal
 from sessions.models import RefusedRequest
 from sessions.models.ingestion.counted import accepted_by_group, refused_count

@@ -19,7 +19,8 @@ from sessions.api.jobs.jobs import job_asked
 from sessions.api.lab import shapes
 from sessions.api.lab.choices import refused
 from sessions.api.lab.simulated import simulation_body, simulation_line, version_of
-from sessions.api.web.exchange import done_once, json_answer
+from sessions.api.web.exchange import json_answer
+from sessions.api.web.once import done_once
 from sessions.api.web.problems import Refusal
 from sessions.models import PolicyVersion, Simulation, Team
 from sessions.models.lab.simulations import simulation_key

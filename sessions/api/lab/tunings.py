@@ -17,7 +17,8 @@ from sessions.actions.policies.policies import UnknownPolicy, named_version
 from sessions.api.jobs.jobs import job_asked
 from sessions.api.lab import shapes
 from sessions.api.lab.choices import refused
-from sessions.api.web.exchange import done_once, json_answer
+from sessions.api.web.exchange import json_answer
+from sessions.api.web.once import done_once
 from sessions.api.web.problems import Refusal
 from sessions.models import Tuning
 from sessions.models.lab.tuned import Found, found_by

@@ -16,14 +16,8 @@ from sessions.actions.live.deliver import AnotherRequest, deliver, delivery, rep
 from sessions.actions.live.live_sessions import SessionFields, put_session
 from sessions.api.live import shapes
 from sessions.api.record.sessions import own_id
-from sessions.api.web.exchange import (
-    AGAIN,
-    another_request,
-    done_once,
-    json_answer,
-    once_of,
-    value_of,
-)
+from sessions.api.web.exchange import json_answer, value_of
+from sessions.api.web.once import AGAIN, another_request, done_once, once_of
 from sessions.api.web.shapes import BIGGEST
 from sessions.models import Block, Message, ModelCall, Session
 from sessions.models.record.values import contents

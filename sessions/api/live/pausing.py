@@ -21,7 +21,8 @@ from sessions.actions.live.requests.pausing import (
     paused_text,
 )
 from sessions.api.live.shapes import DeliveredOut
-from sessions.api.web.exchange import done_once, json_answer
+from sessions.api.web.exchange import json_answer
+from sessions.api.web.once import done_once
 from sessions.api.web.problems import Refusal, problem
 from sessions.api.web.shapes import Problem
 from sessions.models import Session

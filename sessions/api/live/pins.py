@@ -8,7 +8,8 @@ from ninja import Path, Router
 from sessions.access import actor_of, session_of
 from sessions.actions.live.requests import pins as actions
 from sessions.api.live import shapes
-from sessions.api.web.exchange import done_once, fold_ready, json_answer
+from sessions.api.web.exchange import json_answer
+from sessions.api.web.once import done_once, fold_ready
 from sessions.api.web.problems import Refusal
 from sessions.api.web.shapes import BIGGEST
 from sessions.models import Session

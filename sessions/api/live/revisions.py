@@ -14,7 +14,8 @@ from sessions.actions.live.requests.on_request import request_compaction, undo_r
 from sessions.api.jobs.jobs import job_asked
 from sessions.api.jobs.shapes import JobAsked
 from sessions.api.live import shapes
-from sessions.api.web.exchange import done_once, fold_ready, json_answer
+from sessions.api.web.exchange import json_answer
+from sessions.api.web.once import done_once, fold_ready
 from sessions.api.web.problems import Refusal
 from sessions.api.web.shapes import BIGGEST
 from sessions.models import Revision, Run, Session

@@ -18,7 +18,8 @@ from sessions.api.live.contexts import over_budget
 from sessions.api.live.handing_out import Form, Format, NoRoom, context_answer, hand_out
 from sessions.api.live.messages import MADE, begun
 from sessions.api.live.pausing import PausedOut, paused
-from sessions.api.web.exchange import another_request, once_of, value_of
+from sessions.api.web.exchange import value_of
+from sessions.api.web.once import another_request, once_of
 from sessions.models import Session
 from sessions.models.web.synced import synced_later
 

@@ -16,7 +16,8 @@ from sessions.actions.masking import dry_runs, rules
 from sessions.api.jobs.jobs import job_asked
 from sessions.api.jobs.shapes import JobAsked
 from sessions.api.masking import shapes
-from sessions.api.web.exchange import done_once, json_answer
+from sessions.api.web.exchange import json_answer
+from sessions.api.web.once import done_once
 from sessions.api.web.problems import Refusal
 from sessions.models import Job, MaskingRule, Team
 from sessions.models.masking import counted

@@ -11,7 +11,8 @@ from ninja import Path, Query, Router
 from sessions.access import actor_of, find_session, require, session_of, teams_of
 from sessions.actions.memory import boards, gathering, shares
 from sessions.api.memory import shapes as board_shapes
-from sessions.api.web.exchange import done_once, json_answer
+from sessions.api.web.exchange import json_answer
+from sessions.api.web.once import done_once
 from sessions.api.web.problems import Refusal
 from sessions.models import Delivery, Note, Session, Share, Subscription
 

@@ -14,7 +14,8 @@ from sessions.actions.notifications import channels as edit
 from sessions.actions.notifications.delivery import retry as deliver_again
 from sessions.actions.notifications.written import page_url
 from sessions.api.notifications import shapes
-from sessions.api.web.exchange import done_once, json_answer
+from sessions.api.web.exchange import json_answer
+from sessions.api.web.once import done_once
 from sessions.api.web.problems import Refusal
 from sessions.models import Notification, NotificationChannel, NotificationRule
 

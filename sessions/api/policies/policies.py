@@ -26,7 +26,8 @@ from sessions.actions.policies.policies import (
 )
 from sessions.api.policies import shapes
 from sessions.api.policies import shapes as policy_shapes
-from sessions.api.web.exchange import done_once, json_answer
+from sessions.api.web.exchange import json_answer
+from sessions.api.web.once import done_once
 from sessions.api.web.problems import Refusal
 from sessions.api.web.shapes import BIGGEST
 from sessions.models import Policy, PolicyVersion, Team

@@ -25,7 +25,8 @@ from sessions.api.policies.rollout_shapes import (
     RolloutSeen,
     StageIn,
 )
-from sessions.api.web.exchange import done_once, json_answer
+from sessions.api.web.exchange import json_answer
+from sessions.api.web.once import done_once
 from sessions.api.web.problems import Refusal
 from sessions.models import Rollout, Simulation, Team
 from sessions.models.policies.rollouts import rollout_of_teams

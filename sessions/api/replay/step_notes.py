@@ -11,7 +11,8 @@ from pydantic import Field, StrictInt, StringConstraints
 
 from sessions.access import actor_of, allowed, require, session_of
 from sessions.actions.replay import step_notes as actions
-from sessions.api.web.exchange import done_once, json_answer
+from sessions.api.web.exchange import json_answer
+from sessions.api.web.once import done_once
 from sessions.api.web.problems import Refusal
 from sessions.api.web.shapes import BIGGEST, BodyIn
 from sessions.models import Session, StepNote

@@ -20,7 +20,8 @@ from sessions.access import Asker, require, run_named, session_of, teams_of
 from sessions.actions.archives.unpack import opened
 from sessions.actions.reviews import reviews as actions
 from sessions.api.reviews import shapes
-from sessions.api.web.exchange import done_once, json_answer
+from sessions.api.web.exchange import json_answer
+from sessions.api.web.once import done_once
 from sessions.api.web.problems import Refusal
 from sessions.models import Review, ReviewItem
 from sessions.models.accounts.teams import Right
