@@ -123,7 +123,7 @@ def test_every_page_is_in_the_navigation() -> None:
     assert sorted(listed) == sorted(name.removeprefix("docs/") for name in NAMES[2:])
 
 
-def test_every_decision_is_in_the_index() -> None:
+def test_numbers_of_decisions_ascend() -> None:
     text = (ROOT / "docs/decisions.md").read_text()
-    indexed = re.findall(r"^\| (\d+) \|", text, re.MULTILINE)
-    assert indexed == re.findall(r"^## (\d+)\. ", text, re.MULTILINE)
+    numbers = [int(one) for one in re.findall(r"^## (\d+)\. ", text, re.MULTILINE)]
+    assert numbers == sorted(set(numbers)) != []
