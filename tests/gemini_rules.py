@@ -1,4 +1,7 @@
-"""What Gemini's generateContent refuses: the published rules, as sentences about a request body."""
+"""What Gemini's generateContent refuses: the published rules, as sentences about a request body.
+
+Names may be in camel or snake case: google-genai mixes them.
+"""
 
 from __future__ import annotations
 
@@ -7,22 +10,41 @@ import binascii
 import json
 import re
 from collections.abc import Iterator
+from itertools import groupby
 from typing import Any
 
 Json = dict[str, Any]
 
 FUNCTION_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
 DECLARATION = {
-    *("name", "description", "parameters", "parametersJsonSchema", "parameters_json_schema"),
-    *("behavior", "response", "responseJsonSchema", "response_json_schema"),
+    *("name", "description", "parameters", "parametersJsonSchema"),
+    *("behavior", "response", "responseJsonSchema"),
 }
-DATA = {"text", "inlineData", "functionCall", "functionResponse"}
+BUILT_IN = {
+    *("googleSearch", "googleSearchRetrieval", "codeExecution", "urlContext"),
+    *("googleMaps", "fileSearch", "computerUse", "mcpServers"),
+}
+SHARED = {"text", "inlineData", "fileData"}
+ROLES = {
+    "user": {*SHARED, "functionResponse"},
+    "model": {*SHARED, "functionCall", "executableCode", "codeExecutionResult"},
+}
+"""The kinds of parts of each role."""
+AS_USER = ("tool", "function")
+"""Roles of results in examples of the SDK, which the API takes as the user's."""
+ABOUT = {"mediaResolution", "videoMetadata", "partMetadata"}
+"""Fields that a part may have beside its data."""
+CALL = {"id", "name", "args"}
+RESPONSE = {"id", "name", "response", "parts", "scheduling", "willContinue"}
 MEDIA = {"image/png", "image/jpeg", "image/webp", "image/heic", "image/heif", "application/pdf"}
-BY_ROLE = {"user": DATA - {"functionCall"}, "model": DATA - {"functionResponse"}}
+OTHER_MEDIA = ("audio/", "video/", "text/")
+FREE = {"args", "response", "parameters", "parametersJsonSchema", "responseJsonSchema"}
+"""Fields whose names are the agent's."""
 
 
 def gemini(body: Json) -> list[str]:
     """Why the API would answer 400; empty where it would not. Signatures as for Gemini 3."""
+    body = _camel(body)
     found = list(_tools(body.get("tools", [])))
     try:
         json.dumps(body, ensure_ascii=False, allow_nan=False).encode()
@@ -38,9 +60,23 @@ def gemini(body: Json) -> list[str]:
     return [*found, *_turns(contents)]
 
 
+def _camel(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_camel(one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    named = {
+        re.sub(r"_([a-z])", lambda at: at[1].upper(), name): one for name, one in value.items()
+    }
+    return {name: one if name in FREE else _camel(one) for name, one in named.items()}
+
+
 def _tools(tools: list[Json]) -> Iterator[str]:
     declared = [one for tool in tools for one in tool.get("functionDeclarations", [])]
-    if tools and not declared:
+    for tool in tools:
+        if not tool or not set(tool) <= {"functionDeclarations", *BUILT_IN}:
+            yield f"tools: unknown kind: {sorted(tool)}"
+    if tools and not declared and not any(set(tool) & BUILT_IN for tool in tools):
         yield "tools: no tool is declared"
     for function in declared:
         if not FUNCTION_NAME.fullmatch(function.get("name", "")):
@@ -58,39 +94,55 @@ def _system(content: Json) -> Iterator[str]:
         yield "systemInstruction: parts with text are required"
 
 
+def _role(content: Json) -> str:
+    role = str(content.get("role", "user"))
+    return "user" if role in AS_USER else role
+
+
 def _content(content: Json) -> Iterator[str]:
-    if set(content) != {"role", "parts"} or content["role"] not in BY_ROLE:
+    role = _role(content)
+    if not set(content) <= {"role", "parts"} or role not in ROLES:
         yield "Please use a valid role: user, model"
         return
-    if not content["parts"]:
+    if not content.get("parts"):
         yield "must include at least one parts field"
+        return
     for part in content["parts"]:
-        data = set(part) - {"thoughtSignature"}
-        if len(data) != 1 or not data <= BY_ROLE[content["role"]]:
+        about = {*ABOUT, *(("thought", "thoughtSignature") if role == "model" else ())}
+        data = set(part) - about
+        if len(data) != 1 or not data <= ROLES[role]:
             yield f"required oneof field 'data' must have one initialized field: {sorted(part)}"
-        if "thoughtSignature" in part and content["role"] != "model":
-            yield "a signature is the model's"
         yield from _data(part)
 
 
 def _data(part: Json) -> Iterator[str]:
-    if "text" in part and (not isinstance(part["text"], str) or not part["text"].strip()):
-        yield "text must not be empty"
+    if "text" in part:
+        # Gemini 3 signs an answer with an empty text at its end.
+        signs = part["text"] == "" and "thoughtSignature" in part
+        if not signs and (not isinstance(part["text"], str) or not part["text"].strip()):
+            yield "text must not be empty"
+    if "thought" in part and not isinstance(part["thought"], bool):
+        yield "thought: a boolean is required"
     if "inlineData" in part:
-        if part["inlineData"].get("mimeType") not in MEDIA:
-            yield f"Unsupported MIME type: {part['inlineData'].get('mimeType')}"
+        kind = part["inlineData"].get("mimeType")
+        if kind not in MEDIA and not str(kind).startswith(OTHER_MEDIA):
+            yield f"Unsupported MIME type: {kind}"
         if not _is_base64(part["inlineData"].get("data")):
             yield "inlineData: Base64 decoding failed"
-    for name, field in (("functionCall", "args"), ("functionResponse", "response")):
-        given = part.get(name)
-        if given is None:
-            continue
-        if not FUNCTION_NAME.fullmatch(given.get("name", "")):
-            yield f"{name}.name: Name cannot be empty, and is a function's"
-        if not isinstance(given.get(field), dict) or not set(given) <= {"id", "name", field}:
-            yield f"{name}.{field}: an object is required"
+    if "functionCall" in part:
+        yield from _function(part, "functionCall", CALL, part["functionCall"].get("args", {}))
+    if "functionResponse" in part:
+        answer = part["functionResponse"].get("response")
+        yield from _function(part, "functionResponse", RESPONSE, answer)
     if "thoughtSignature" in part and not _is_base64(part["thoughtSignature"]):
         yield "thoughtSignature: Base64 decoding failed"
+
+
+def _function(part: Json, name: str, fields: set[str], given: Any) -> Iterator[str]:
+    if not FUNCTION_NAME.fullmatch(part[name].get("name", "")):
+        yield f"{name}.name: Name cannot be empty, and is a function's"
+    if not isinstance(given, dict) or not set(part[name]) <= fields:
+        yield f"{name}: an object is required, and known fields: {sorted(part[name])}"
 
 
 def _is_base64(value: Any) -> bool:
@@ -101,31 +153,41 @@ def _is_base64(value: Any) -> bool:
 
 
 def _turns(contents: list[Json]) -> Iterator[str]:
-    if contents[0].get("role") != "user":
+    """Contents of one role after each other are one turn: SDKs send streamed parts so."""
+    turns = [(role, list(parts)) for role, parts in _grouped(contents)]
+    if turns[0][0] != "user":
         yield "Please ensure that the first turn is a user's"
     waiting: list[Json] = []
-    for at, content in enumerate([*contents, {"role": "end", "parts": []}]):
-        if at and content["role"] == contents[at - 1]["role"]:
-            yield f"contents.{at}: roles must alternate between user and model"
-        responses = [
-            one["functionResponse"] for one in content["parts"] if "functionResponse" in one
-        ]
+    for at, (_, parts) in enumerate([*turns, ("end", [])]):
+        responses = [one["functionResponse"] for one in parts if "functionResponse" in one]
         if waiting and len(responses) != len(waiting):
             yield (
-                f"contents.{at}: Please ensure that the number of function response parts is equal "
+                f"turn {at}: Please ensure that the number of function response parts is equal "
                 "to the number of function call parts of the function call turn."
             )
-        elif sorted(map(_named, responses)) != sorted(map(_named, waiting)):
+        elif not _answers(responses, waiting):
             yield (
-                f"contents.{at}: Please ensure that function response turn comes immediately after "
+                f"turn {at}: Please ensure that function response turn comes immediately after "
                 "a function call turn."
             )
-        if any("functionResponse" not in one for one in content["parts"][: len(responses)]):
-            yield f"contents.{at}: function responses come first"
-        calls = [one for one in content["parts"] if "functionCall" in one]
+        if any("functionResponse" not in one for one in parts[: len(responses)]):
+            yield f"turn {at}: function responses come first"
+        calls = [one for one in parts if "functionCall" in one]
         if calls and "thoughtSignature" not in calls[0]:
-            yield f"contents.{at}: Function call is missing a thought_signature"
+            yield f"turn {at}: Function call is missing a thought_signature"
         waiting = [one["functionCall"] for one in calls]
+
+
+def _grouped(contents: list[Json]) -> Iterator[tuple[str, Iterator[Json]]]:
+    for role, listed in groupby(contents, _role):
+        yield role, (part for content in listed for part in content.get("parts", ()))
+
+
+def _answers(responses: list[Json], calls: list[Json]) -> bool:
+    """Whether each response has its call; google-genai leaves out the call's id."""
+    if any("id" not in one for one in responses):
+        return sorted(one["name"] for one in responses) == sorted(one["name"] for one in calls)
+    return sorted(map(_named, responses)) == sorted(map(_named, calls))
 
 
 def _named(one: Json) -> tuple[str, str]:

@@ -21,6 +21,9 @@ Json = dict[str, Any]
 Reply = list[Json] | Callable[[], list[Json]]
 """The parts of an answer, or what makes them once a request has come."""
 
+SIGNATURE = base64.b64encode(b"all of the answer").decode()
+"""What a streamed answer ends with, beside an empty text."""
+
 
 def Says(text: str) -> list[Json]:
     """An answer of one text."""
@@ -105,7 +108,8 @@ class _Handler(BaseHTTPRequestHandler):
             {**made, "candidates": [{"content": {"role": "model", "parts": [part]}, "index": 0}]}
             for part in candidate["content"]["parts"]
         ]
-        events.append({**made, "candidates": [{**candidate, "content": {"parts": [{"text": ""}]}}]})
+        last = {"role": "model", "parts": [{"text": "", "thoughtSignature": SIGNATURE}]}
+        events.append({**made, "candidates": [{**candidate, "content": last}]})
         self._send("".join(f"data: {json.dumps(one)}\r\n\r\n" for one in events))
 
     def _send(self, text: str, status: int = 200) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from contextlab.client.agent_call import AgentCall
 from contextlab.client.events import encoded, sent
 from contextlab.client.forms.form import ApiForm, Json, turns
-from sessions.importers.gemini_wire import gemini_blocks, gemini_message
+from sessions.importers.gemini_wire import gemini_blocks, gemini_messages
 
 PATH = re.compile(r"v1(?:alpha|beta)?/models/([\w.-]+):(generateContent|streamGenerateContent)")
 _OF_THE_PATH = ("model", "stream")
@@ -41,8 +41,13 @@ def _asked(request: Json) -> Json:
         "model": request.get("model"),
         "system": gemini_blocks(_instruction(request).get("parts")),
         "tools": [tool for tool in _list(request, "tools") if _functions(tool)],
-        "messages": turns([gemini_message(one) for one in contents]),
+        "messages": turns(_messages(contents)),
     }
+
+
+def _messages(contents: list[Json]) -> list[Json]:
+    made = [one for one in gemini_messages(contents) if isinstance(one, dict)]
+    return [one for one in made if one.get("content")]
 
 
 def _unmanaged(request: Json) -> str:

@@ -4,29 +4,79 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Iterable
 
 from compaction.render.gemini import SIGNATURE
 from sessions.importers.records import Json
 from sessions.importers.wire import Block, blocks_of, mapping, sequence, string, text_block
 
+_OUTPUTS = ("output", "error", "result")
+"""Fields that hold all of a response: the API's names, and that of google-genai."""
 
-def gemini_message(content: dict[str, Json]) -> dict[str, Json]:
-    """A content as a message of ours, other fields unchanged: the model's is the assistant's."""
-    role = "assistant" if content.get("role") == "model" else "user"
-    rest = {name: value for name, value in content.items() if name != "parts"}
-    return {**rest, "role": role, "content": gemini_blocks(content.get("parts"))}
+
+def gemini_messages(contents: Iterable[Json]) -> list[Json]:
+    """The contents of a conversation as messages of ours, other fields unchanged; what is no
+    content stays as it is. The model's contents are the assistant's.
+
+    SDKs send each part of a streamed answer as a content of its own: together they are one turn.
+    """
+    made: list[Json] = []
+    calls, before = _CallsOfTurn(), ""
+    for content in contents:
+        if not isinstance(content, dict) or not isinstance(content.get("parts"), list):
+            made.append(content)
+            continue
+        role = "assistant" if content.get("role") == "model" else "user"
+        if role == "assistant" != before:
+            calls = _CallsOfTurn()
+        blocks = _blocks(content["parts"], calls)
+        before = role if blocks else before
+        rest = {name: value for name, value in content.items() if name != "parts"}
+        made.append({**rest, "role": role, "content": blocks})
+    return made
 
 
 def gemini_blocks(parts: Json) -> list[Block]:
-    """The parts of a content as blocks. A signature stays with the block of its part.
+    """The parts of one content as blocks. A signature stays with the block of its part."""
+    return _blocks(parts, _CallsOfTurn())
 
-    A call without an id is named by its function, and by its number if there are several in one
-    content; results are in the order of their calls.
+
+class _CallsOfTurn:
+    """Names the calls of a turn and their results.
+
+    A call without an id is named by its function, and by its number if there are several. A result
+    without one, as SDKs send it, is that of the first open call of its function.
     """
-    seen: Counter[str] = Counter()
+
+    def __init__(self) -> None:
+        self._seen: Counter[str] = Counter()
+        self._without_call: Counter[str] = Counter()
+        self._open: list[tuple[str, str]] = []
+
+    def of_call(self, given: dict[str, Json]) -> str:
+        name = string(given.get("name"))
+        id = string(given.get("id")) or _numbered(name, self._seen)
+        self._open.append((name, id))
+        return id
+
+    def of_result(self, given: dict[str, Json]) -> str:
+        name, stated = string(given.get("name")), string(given.get("id"))
+        for call in self._open:
+            if call[1] == stated or (not stated and call[0] == name):
+                self._open.remove(call)
+                return call[1]
+        return stated or _numbered(name, self._without_call)
+
+
+def _numbered(name: str, seen: Counter[str]) -> str:
+    seen[name] += 1
+    return name if seen[name] == 1 else f"{name}#{seen[name]}"
+
+
+def _blocks(parts: Json, calls: _CallsOfTurn) -> list[Block]:
     blocks: list[Block] = []
     for part in map(mapping, sequence(parts)):
-        block = _block(part, seen)
+        block = _block(part, calls)
         if block is None:
             continue
         signature = string(_of(part, "thoughtSignature", "thought_signature"))
@@ -64,14 +114,14 @@ def _lower(schema: Json) -> Json:
     return {**made, "type": kind.lower()} if isinstance(kind, str) else made
 
 
-def _block(part: dict[str, Json], seen: Counter[str]) -> Block | None:
+def _block(part: dict[str, Json], calls: _CallsOfTurn) -> Block | None:
     """The block of a part; None for an empty one."""
     if call := mapping(_of(part, "functionCall", "function_call")):
         name = string(call.get("name"))
-        used = {"type": "tool_use", "id": _id(call, seen), "name": name}
+        used = {"type": "tool_use", "id": calls.of_call(call), "name": name}
         return {**used, "input": mapping(call.get("args"))}
     if given := mapping(_of(part, "functionResponse", "function_response")):
-        return _result(given, seen)
+        return _result(given, calls)
     if data := mapping(_of(part, "inlineData", "inline_data")):
         kind = string(_of(data, "mimeType", "mime_type"))
         return _media(kind, {"type": "base64", "media_type": kind, "data": data.get("data")})
@@ -87,19 +137,11 @@ def _block(part: dict[str, Json], seen: Counter[str]) -> Block | None:
     return text_block(text) if text else None
 
 
-def _id(given: dict[str, Json], seen: Counter[str]) -> str:
-    if stated := string(given.get("id")):
-        return stated
-    name = string(given.get("name"))
-    seen[name] += 1
-    return name if seen[name] == 1 else f"{name}#{seen[name]}"
-
-
-def _result(given: dict[str, Json], seen: Counter[str]) -> Block:
+def _result(given: dict[str, Json], calls: _CallsOfTurn) -> Block:
     answer = mapping(given.get("response"))
-    found = next((answer[one] for one in ("output", "error") if set(answer) == {one}), answer)
+    found = next((answer[one] for one in _OUTPUTS if set(answer) == {one}), answer)
     text = found if isinstance(found, str) else json.dumps(found, ensure_ascii=False)
-    made: Block = {"type": "tool_result", "tool_use_id": _id(given, seen), "content": text}
+    made: Block = {"type": "tool_result", "tool_use_id": calls.of_result(given), "content": text}
     if media := gemini_blocks(given.get("parts")):
         made["content"] = [text_block(text), *media]
     return {**made, "is_error": True} if set(answer) == {"error"} else made

@@ -9,6 +9,7 @@ from typing import Any
 
 from compaction import tokens
 from compaction.context.blocks import FileRef
+from sessions.actions.live.unnamed_results import name_results
 from sessions.actions.masking.incoming import incoming as incoming_masks
 from sessions.actions.record.known import KnownMessages, by_key, by_prefix, standing_history
 from sessions.actions.record.numbering import Numbering
@@ -110,8 +111,18 @@ def _is_lead(record: records.Record) -> bool:
 
 def _calls_before(session: Session, batch: Batch) -> dict[str, ToolCall]:
     """Stored tool calls that the batch answers."""
-    ids = {column(one, 200): one for one in answered_before(batch.records)}
-    rows = _CALLS.rows(list(ids), session=session.pk) if session.message_count else []
+    asked = answered_before(batch.records)
+    if not asked or not session.message_count:
+        return {}
+    found = _stored_calls(session, asked)
+    if unknown := [one for one in asked if one not in found]:
+        found |= _stored_calls(session, name_results(session, batch, unknown))
+    return found
+
+
+def _stored_calls(session: Session, asked: list[str]) -> dict[str, ToolCall]:
+    ids = {column(one, 200): one for one in asked}
+    rows = _CALLS.rows(list(ids), session=session.pk)
     # Sorted here: asked to sort, SQLite reads the whole session in that order.
     rows.sort(key=lambda row: row.position)
     return {ids[row.tool_call]: ToolCall(row.tool, row.preview, _file(row)) for row in rows}

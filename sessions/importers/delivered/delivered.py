@@ -16,7 +16,7 @@ from sessions.importers.delivered.messages import (
     time_of,
     usage_of,
 )
-from sessions.importers.gemini_wire import gemini_tools
+from sessions.importers.gemini_wire import gemini_messages, gemini_tools
 from sessions.importers.records import Call, Json, Message, Record
 from sessions.importers.wire import blocks_of
 
@@ -113,7 +113,7 @@ def call_report(body: Json) -> tuple[Call, int | None]:
 
 def _messages(body: dict[str, Json], made: Batch) -> None:
     seen: dict[str, int] = {}
-    for index, item in enumerate(_list(body, "messages") or []):
+    for index, item in enumerate(gemini_messages(_list(body, "messages") or [])):
         read, reported = message(item, f"/messages/{index}")
         key = read.key
         if key is not None:

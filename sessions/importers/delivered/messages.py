@@ -7,7 +7,6 @@ from typing import get_args
 from compaction.context.blocks import Kind, Role
 from compaction.context.session import MOST_TOKENS
 from sessions.importers.decoded import MAX_DEPTH, clean, depth
-from sessions.importers.gemini_wire import gemini_message
 from sessions.importers.openai_wire import assistant_blocks, content_blocks, result_block
 from sessions.importers.records import Call, Json, Message
 from sessions.importers.reported import Implausible, Reported, any_usage
@@ -57,8 +56,6 @@ class Unacceptable(ValueError):
 def message(item: Json, place: str) -> tuple[Message, Call | None]:
     """Parse a message and, for an assistant's, its call. Raises Unacceptable."""
     given = _object(item, place)
-    if isinstance(given.get("parts"), list):
-        given = gemini_message(given)
     role = _role(given, place)
     if depth(given) > MAX_DEPTH:
         raise Unacceptable(place, f"is nested more than {MAX_DEPTH} levels deep")

@@ -63,7 +63,11 @@ class Providers:
         self.gemini = stack.enter_context(provider_gemini.gemini_provider())
         self.claude.answer, self.gpt.answer = self._claude, self._gpt
         made = (
-            provider_gemini.Calls("read_part", f"c{one}", number=one) for one in range(1, PARTS + 1)
+            [
+                {"text": f"Part {one} is next.", "thought": True},
+                *provider_gemini.Calls("read_part", f"c{one}", number=one),
+            ]
+            for one in range(1, PARTS + 1)
         )
         self.gemini.then(*made, provider_gemini.Says("All read."))
         self._parts = iter(range(1, PARTS + 1))
@@ -157,3 +161,4 @@ def test_an_agent_is_managed_and_its_context_usage_and_cost_come_in(
         return
     assert "read_back" in json.dumps(providers.bodies[-1]["tools"]), "managed"
     assert called.count("tool_result") == PARTS
+    assert not re.search("No result|no longer in this context", json.dumps(providers.bodies[-1]))

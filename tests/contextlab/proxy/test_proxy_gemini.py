@@ -57,7 +57,7 @@ class Agent:
         ]  # fmt: skip
         assert whole[-1]["candidates"][0]["finishReason"] == "STOP"
         parts = [part for one in whole for part in one["candidates"][0]["content"]["parts"]]
-        parts = [part for part in parts if part != {"text": ""}]
+        parts = [part for part in parts if part.get("text") != ""]
         self.contents.append({"role": "model", "parts": parts})
         return parts
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from compaction.context.session import Usage
-from sessions.importers.gemini_wire import gemini_blocks, gemini_message, gemini_tools
+from sessions.importers.gemini_wire import gemini_blocks, gemini_messages, gemini_tools
 from sessions.importers.reported import any_usage
 
 Json = dict[str, Any]
@@ -16,7 +16,7 @@ Json = dict[str, Any]
 def test_a_models_content_is_the_assistants() -> None:
     call = {"functionCall": {"name": "read", "args": {"path": "a"}}, "thoughtSignature": "U0lH"}
     parts = [{"text": "Hm", "thought": True}, {"text": "I look."}, call, call, {"text": ""}]
-    made = gemini_message({"role": "model", "parts": parts, "at": 5})
+    [made] = gemini_messages([{"role": "model", "parts": parts, "at": 5}])
     used = {"type": "tool_use", "name": "read", "input": {"path": "a"}, "thought_signature": "U0lH"}
     assert made == {
         "role": "assistant",
@@ -35,7 +35,7 @@ def test_a_models_content_is_the_assistants() -> None:
     [
         ({"output": "one"}, "one", {}),
         ({"error": "no"}, "no", {"is_error": True}),
-        ({"result": 7}, '{"result": 7}', {}),
+        ({"result": 7}, "7", {}),
         ({"output": [1]}, "[1]", {}),
     ],
 )
@@ -45,6 +45,37 @@ def test_results(response: Json, content: str, failed: Json) -> None:
     made = gemini_blocks([given, second])
     first = {"type": "tool_result", "tool_use_id": "read", "content": content, **failed}
     assert made == [first, {**first, "tool_use_id": "read#2"}]
+
+
+def test_parts_of_a_streamed_answer_are_one_turn_and_results_need_no_ids() -> None:
+    def content(role: str | None, **part: Json) -> Json:
+        return {"role": role, "parts": [part]} if role else {"parts": [part]}
+
+    def call(name: str, **more: Any) -> Json:
+        return content("model", functionCall={"name": name, "args": {}, **more})
+
+    def response(name: str, **more: Any) -> Json:
+        return content("user", functionResponse={"name": name, "response": {"result": "x"}, **more})
+
+    made = gemini_messages(
+        [
+            *(call("read", id="c1"), call("read"), call("read"), call("list", id="c2")),
+            content(None, text=""),
+            *(response("list"), response("read", id="c1"), response("read"), response("read")),
+            *(call("read"), response("read"), response("read")),
+            {"role": "user", "content": "ours"},
+        ]
+    )
+    ids = [
+        block.get("id", block.get("tool_use_id"))
+        for message in made
+        if isinstance(message["content"], list)
+        for block in message["content"]
+    ]
+    asked = ["c1", "read", "read#2", "c2"]
+    assert ids == [*asked, "c2", "c1", "read", "read#2", "read", "read", "read"]
+    assert made[4] == {"role": "user", "content": []}
+    assert made[-1] == {"role": "user", "content": "ours"}
 
 
 def test_media_and_what_is_unknown() -> None:
