@@ -211,23 +211,18 @@ def page(chosen_on: Sequence[Row], fresh: Sequence[Row]) -> Iterator[str]:
     yield ""
     yield f"![Cost with read-backs and needs in context, by policy]({PICTURE})\n"
     yield (
-        "What each preset is for: [Policies](policies.md).\n\n"
         f"Written by `python -m benchmarks.policies.choose` ({commit_and_date()}). Everything is "
         "simulated: the agent is assumed to behave as recorded.\nCost is against the sessions as "
-        "recorded, vendor compactions included. *With read-backs* adds a call for each step whose "
-        "needs are\nnot in context, and what it reads. *Edits feasible*: the old text of an edit "
-        "is in the context, against the recorded contexts.\n*Words in context*: facts in the "
-        "agent's own words that it had seen before. *The oracle* knows which blocks are needed "
-        "later\nand shows whole blocks once at least (`compaction/simulation/oracle.py`)."
+        "recorded, vendor compactions included. Columns are defined in\n"
+        "[sources](../sources.md#needed-later-recall)."
     )
     held = [row for _, _, rows in held_out(chosen_on) for row in rows]
     low, high = interval(held)
     yield f"\n## Held-out sessions ({len(held)})\n"
     yield (
         f"Chosen on all other repositories: the cheapest with read-backs of {len(candidates())} "
-        f"settings ({', '.join(GRID)}) that keep {LEAST:.1%} of needs\nand edits. Which settings "
-        "to try was known from earlier work on some of these sessions. The last row\nis `balanced` "
-        "as it is, on all of them, so not held out.\n"
+        f"settings ({', '.join(GRID)}) that keep {LEAST:.1%} of needs\nand edits; which to try "
+        "was known from earlier work on some of these sessions. The last row is not held out.\n"
     )
     yield f"| settings | {HEAD}"
     yield "| --- " * 11 + "|"

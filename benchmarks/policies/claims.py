@@ -154,18 +154,16 @@ def is_setting(line: Line) -> bool:
 
 HEAD = """# Published numbers, and ours
 
-Written by `make claims` ({origin}), with {sessions}. `make claims LOGS=folder` takes the mean over
-sessions of 30 model calls or more and over 30,000 tokens, simulated; shares are of the session as
-recorded. [Sources](../sources.md) says where a claim is. Settings are read from the code, made-up
-sessions are those of `tests/build.py`.
+Written by `make claims LOGS=folder` ({origin}), with {sessions}. Means over sessions of 30 model
+calls or more and over 30,000 tokens, simulated; shares are of the session as recorded. Where a
+claim is: [sources](../sources.md).
 
 | verdict | lines |
 | --- | --- |
 {counts}
 | all | {all} |
 
-*Points* are of percent. *Needs a model*: the figure is about what an agent does under a policy, and
-[`contextlab probe`](../lab/lab.md#asking-a-model) asks one."""
+*Needs a model*: [`contextlab probe`](../lab/lab.md#asking-a-model) asks one."""
 
 
 def main() -> None:

@@ -57,7 +57,7 @@ CODEGENIUS = (
     Claim("a cache write costs", "1.25 ×",
           code("price table", lambda: CLAUDE.cache_write_5m / CLAUDE.input), only(1.25), "×"),
     Claim("tokens when a file is sent once, then as diffs", "fewer (no figure)",
-          cited("policies/strategies.md", "| dedupe alone | 90.1 %", 0.901), most(1), "%"),
+          cited("policies/strategies.md", "dedupe alone sends 90.1 %", 0.901), most(1), "%"),
     same("files are outlined when longer than", 3_000, "lines", "offload-first: outline.lines"),
     Claim("what an outline leaves of a file", "less (no figure)",
           cited("policies/strategies.md", "shrink to 10 to 40 %", 0.4), most(1), "%"),
@@ -133,11 +133,10 @@ SHANNON = (
     Claim("input of GPT-4o, a million tokens", "$2.50",
           code("price table", lambda: GPT.input / 1_000), only(2.5), "$"),
     *(Claim(f"input of {what}: 50 rounds of 500 tokens", f"${times * 0.0625:,g}",
-            code("made-up chat, 4,000 more for prompt and tools",
+            code("made-up chat and 4,000 tokens",
                  lambda n=times: n * made.chat_cost(50, 500)),
             most(times * 0.0625), "$",
-            "each call sends the history again, and cached input is cheaper "
-            "([decision 6](../decisions.md))")
+            "each call sends all ([decision 6](../decisions.md))")
       for what, times in (("a chat", 1), ("100,000 chats a day", 100_000),
                           ("the same for a month", 3_000_000))),
     *(Claim(f"tokens of “{text}”", f"{size}",
@@ -265,7 +264,7 @@ DAKOU = (
     Claim("a board saves, of the whole history", "over 80 %",
           over("saved by the board", "board against content"), least(0.8), "%"),
     Claim("key notes kept by a compaction with a board", "about 90 %",
-          cited("policies/strategies.md", "`seven-principles` | 18 | 26 | 0.15 | 1.00", 1.0),
+          cited("policies/strategies.md", "all notes' first lines are in context", 1.0),
           least(0.9), "%"),
     Claim("searches with a board are more relevant, by", "35 %", NOTHING,
           why=f"{UNLOGGED}: no log has searches with judged results"),

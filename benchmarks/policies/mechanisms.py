@@ -108,8 +108,7 @@ def page(rows: Sequence[Row]) -> Iterator[str]:
             f"{one.worst:.2f} |"
         )
     yield (
-        "\nThe board has no row: simulations have none, and in live sessions it follows summaries "
-        "only, and `balanced` makes few.\n[strategies](strategies.md) has its own figures."
+        "\nThe board has no row: simulations have none. [Its own figures](strategies.md#boards)."
     )
 
 

@@ -227,15 +227,10 @@ HEAD = """# Presets on real sessions
 
 Written by `benchmarks/policies/presets.py` over {sessions} recorded sessions of 30 model calls or
 more and over 30,000 tokens, simulated: the agent is assumed to behave as recorded. `balanced` was
-chosen on some of them; [choosing](choosing.md) has sessions that it was not chosen on.
-
-- **content tokens**: sent, without the hidden prompt, against everything that arrived, never
-  compacted: what a policy can change.
-- **cost**: dollars with output and all cache writes, against the sessions as recorded, at the
-  prices of each session's model; sessions without a price are left out.
-- **with read-backs**: the cost if each step whose needs are not in context takes one more call.
-- **in context … lost**: [needed-later recall](../sources.md#needed-later-recall) over all needs.
-- **edits feasible**: edits whose old text is in the context.
+chosen on some of them; [choosing](choosing.md) has others. Columns are defined in
+[sources](../sources.md#needed-later-recall); *content tokens*: sent, without the hidden prompt,
+against everything that arrived. Costs are against the sessions as recorded; without a price they
+are left out.
 
 ## All formats
 """

@@ -228,15 +228,12 @@ def page(rows: Sequence[Beside]) -> Iterator[str]:
     yield ""
     yield (
         "Written by `python -m benchmarks.reviews.recorded_summaries` "
-        f"({commit_and_date()}) on every compaction of the real\nsessions whose summary the log "
-        "contains in clear text: all are Claude Code's; Codex encrypts its own. *Ours* is the\n"
-        "extractive summary of the same blocks, as long as the recorded one in o200k tokens or "
-        "shorter; after a second compaction it\nbuilds on our first. *Needs* are facts that calls "
-        f"of the next {STEPS} steps, up to the next compaction, used first and that nothing\nelse "
-        "in the context named. Either summary may name a path by its last components. The agent "
-        "saw the recorded summary, so what\nit needed may depend on it. *Difference*: of the "
-        "needs named, and 95 % of resampled sessions. "
-        "[Compaction](strategies.md#compaction)\njudges them in words.\n"
+        f"({commit_and_date()}) on every compaction whose summary the log\ncontains in clear text: "
+        "all are Claude Code's. *Ours* is the extractive summary of the same blocks, not longer "
+        "than the recorded one;\nafter a second compaction it builds on our first. *Needs* are "
+        f"facts that calls of the next {STEPS} steps used first and nothing else\nin the context "
+        "named. The agent saw the recorded summary, so what it needed may depend on it. "
+        "*Difference*: of the needs\nnamed, and 95 % of resampled sessions.\n"
     )
     yield (
         "| folder | sessions, compactions | recorded | ours | needs | recorded names | ours names "
