@@ -24,6 +24,7 @@ from sessions.actions.imports.changed import (
 from sessions.actions.imports.traced_known import KnownCalls
 from sessions.actions.imports.traced_store import (
     StoredContext,
+    TraceMoved,
     opening_of,
     shape_of,
     silent_call,
@@ -65,7 +66,7 @@ def append_traces(
             try:
                 yield from group.append(calls, count)
                 break
-            except _TraceMoved:
+            except TraceMoved:
                 continue
             except (SessionErased, ContentErased):
                 leave_out_erased(log)
@@ -79,10 +80,6 @@ def _is_silent(group: tuple[str, list[TracedCall]]) -> bool:
 def _archived(team: Team, name: str) -> Iterable[str]:
     stored = Session.objects.for_team(team).filter(parent__external_id=name)
     return stored.exclude(archived=None).values_list("external_id", flat=True)
-
-
-class _TraceMoved(Exception):
-    """Another import added to the group meanwhile."""
 
 
 class _Group:
@@ -108,7 +105,7 @@ class _Group:
         return stored.filter(Q(external_id=self.name) | theirs)
 
     def append(self, calls: list[TracedCall], count: Count) -> list[ImportedSession]:
-        """Store what is new in calls. Raises _TraceMoved if the group is another by now."""
+        """Store what is new in calls. Raises TraceMoved if the group is another by now."""
         new = [one for one in counted_calls(calls) if self._counts(one)]
         again = self._repeating(new)
         self._complete([(again[one.id], one) for one in new if one.id in again])
@@ -162,7 +159,7 @@ class _Group:
         return found
 
     def _complete(self, repeats: Sequence[tuple[ModelCall, TracedCall]]) -> None:
-        """Store what spans say that repeat stored calls. Raises _TraceMoved if that is anything."""
+        """Store what spans say that repeat stored calls. Raises TraceMoved if that is anything."""
         made: dict[int, tuple[ModelCall, TracedCall]] = {}
         for call, one in repeats:
             made.setdefault(call.pk, (call, silent_call(call, self.name)))[1].absorb(one)
@@ -175,7 +172,7 @@ class _Group:
             sessions = Session.objects.filter(pk__in=changed)
             sessions.update(version=F("version") + 1, measured=False)
         if changed:
-            raise _TraceMoved
+            raise TraceMoved
 
     def _is_completed(self, call: ModelCall, one: TracedCall) -> bool:
         """Store what is new about a call; return whether anything is."""
@@ -241,12 +238,12 @@ class _Group:
 
     def _rewritten(self, new: Sequence[TracedCall]) -> tuple[list[TracedContext], list[Session]]:
         """All contexts that are not as stored, and the stored sessions that go for them. Raises
-        _TraceMoved."""
+        TraceMoved."""
         try:
             stored = [call for one in self.sessions.values() for call in stored_calls(one)]
-        except (KeyError, MissingBlob):
+        except MissingBlob:
             if self._has_moved():  # while it was read
-                raise _TraceMoved from None
+                raise TraceMoved from None
             raise
         contexts, gone = [], dict(self.sessions)
         for context in contexts_of([*stored, *new]):
@@ -282,12 +279,12 @@ class _Group:
         ]
 
     def _expect_unchanged(self) -> None:
-        """Lock the group until the transaction ends. Raises _TraceMoved."""
+        """Lock the group until the transaction ends. Raises TraceMoved."""
         one_at_a_time(self.team)
         if self.root is not None:
             Session.objects.select_for_update().filter(pk=self.root.pk).first()
         if self._has_moved():
-            raise _TraceMoved
+            raise TraceMoved
 
     def _has_moved(self) -> bool:
         versions = {one.pk: one.version for one in self.sessions.values()}

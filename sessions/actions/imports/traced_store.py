@@ -19,6 +19,7 @@ from sessions.importers.traces.traced_contexts import (
     TOOLS,
     TracedContext,
     digest_in,
+    is_added,
     span_in,
 )
 from sessions.importers.wire import mapping, sequence
@@ -134,35 +135,62 @@ def _ended(session: Session) -> dict[int, int]:
     return {seq: step for seq, step in rows if seq is not None and step is not None}
 
 
+class TraceMoved(Exception):
+    """Another import wrote to the group while it was read."""
+
+
 def stored_calls(session: Session) -> Iterator[TracedCall]:
-    """The calls of a session, each with its prompt and answer. Raises MissingBlob, DamagedBlob."""
-    ended, group = _ended(session), session.parent_external_id or session.external_id
+    """The calls of a session, each with its prompt and answer. Raises TraceMoved, MissingBlob,
+    DamagedBlob."""
+    group = session.parent_external_id or session.external_id
     opening = opening_of(session)
-    said = _said(session)
-    of_prompts = [one for one in said if not one.key.startswith("tools-")]
-    tools = [one for one in said if one.key.startswith("tools-")]
-    for call in session.calls.order_by("step"):
-        answer = [one for one in said if one.row.call == call.call]
+    for call, prompt in _prompts(session):
         made = silent_call(call, group)
-        made.said = [
-            one.said
-            for one in of_prompts
-            if one.row.born <= call.step < ended.get(one.row.seq, call.step + 1)
-        ]
-        made.answer = [one.said for one in answer]
+        made.said = [one.said for one in prompt.said]
+        made.answer = [one.said for one in prompt.answer]
         made.agent = session.agent
-        made.line = answer[0].row.line if answer else 0
+        made.line = prompt.answer[0].row.line if prompt.answer else 0
         made.parent = span_in(opening)
-        offered = [one for one in tools if one.row.born <= call.step]
-        made.tools = offered[-1].said.blocks[0]["tools"] if offered else []
+        made.tools = prompt.tools.said.blocks[0]["tools"] if prompt.tools else []
         if opening == TOOLS:
             made.is_model = False
-            made.said = [
-                one.said
-                for one in of_prompts
-                if one.key.startswith(f"{call.call}-") and not one.row.call
-            ]
+            made.said = [one.said for one in prompt.results]
         yield made
+
+
+class _Prompt(NamedTuple):
+    """What a call was sent, and its tools; its answer; and the results of a tool call."""
+
+    said: list[_Stored]
+    tools: _Stored | None
+    answer: list[_Stored]
+    results: list[_Stored]
+
+
+def _prompts(session: Session) -> Iterator[tuple[ModelCall, _Prompt]]:
+    """The calls with their prompts, by step, in one walk through the messages. Raises as
+    `stored_calls`."""
+    ended = _ended(session)
+    ends = set(ended.values())
+    born: dict[int, list[_Stored]] = {}
+    answers: dict[str, list[_Stored]] = {}
+    for one in _said(session):
+        born.setdefault(one.row.born, []).append(one)
+        if one.row.call:
+            answers.setdefault(one.row.call, []).append(one)
+    tools: _Stored | None = None
+    standing: list[_Stored] = []
+    for call in session.calls.order_by("step"):
+        here = born.get(call.step, ())
+        tools = next((one for one in reversed(here) if one.key.startswith("tools-")), tools)
+        standing += [one for one in here if not one.key.startswith("tools-")]
+        if call.step in ends:  # also of answers to the call before
+            standing = [one for one in standing if ended.get(one.row.seq) != call.step]
+        added = [one for one in here if is_added(one.key)]
+        after = (one for one in born.get(call.step + 1, ()) if not one.row.call)
+        results = [one for one in after if one.key.startswith(f"{call.call}-")]
+        said = added or list(standing)
+        yield call, _Prompt(said, tools, answers.get(call.call, []), results)
 
 
 def silent_call(call: ModelCall, group: str) -> TracedCall:
@@ -195,6 +223,8 @@ def _said(session: Session) -> list[_Stored]:
     data = contents(session, [sha for _, sha in blocks])
     held: dict[int, list[wire.WireBlock]] = {row.pk: [] for row in rows}
     for pk, sha in blocks:
+        if pk not in held:
+            raise TraceMoved
         held[pk].append(wire.decode(data[sha]))
     made = []
     for row in rows:

@@ -19,6 +19,8 @@ TOOLS = "tools"
 
 _SPAN = "span-"
 
+_ADDED = "+"
+
 OPENING = "opening"
 """Where a session's metadata names its opening."""
 
@@ -67,6 +69,11 @@ def span_opening(span: str) -> str:
 def span_in(opening: str) -> str:
     """The span of an opening; empty if it names none."""
     return opening.removeprefix(_SPAN) if opening.startswith(_SPAN) else ""
+
+
+def is_added(key: str) -> bool:
+    """Whether a message, by its key, is of a prompt that leaves its history out."""
+    return key.startswith(_ADDED)
 
 
 def _opening(one: TracedCall, contexts: Iterable[TracedContext]) -> str:
@@ -156,7 +163,7 @@ class TracedContext:
             del self._digests[common:], self._keys[common:]
         for said in one.said if only_new else one.said[common:]:
             # The past of a context whose first call is not in the trace.
-            self._write(said, one, call=None)
+            self._write(said, one, call=None, mark=_ADDED if only_new else "")
 
     def _shared(self, said: list[TraceMessage]) -> int:
         """How many messages at the start of a prompt are those in the context."""
@@ -167,11 +174,11 @@ class TracedContext:
             count += 1
         return count
 
-    def _write(self, said: TraceMessage, one: TracedCall, call: str | None) -> None:
+    def _write(self, said: TraceMessage, one: TracedCall, call: str | None, mark: str = "") -> None:
         digest = said.digest
         # By place and content: a key stays when spans that came earlier arrive later.
         place = len(self._digests) if one.is_model else one.id
-        key = self._unused(f"{place}-{digest}")
+        key = self._unused(f"{mark}{place}-{digest}")
         self._digests.append(digest)
         self._keys.append(key)
         blocks = [dict(block) for block in said.blocks]

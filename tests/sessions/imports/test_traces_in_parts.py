@@ -191,12 +191,23 @@ def tools_alone(made: Traced) -> Traced:
     return made
 
 
+def without_history(made: Traced) -> Traced:
+    """Model calls whose prompts are what is new alone, as with a response's id before it."""
+    main = made.begin("invoke_agent", None)
+    made.chat(main, [text("user", "Find the kelp.")], asks("a"))
+    for call, following in pairwise(("a", "b", "c", "d")):
+        made.chat(main, [result(call, f"Found {call}.")], asks(following))
+    made.end(main)
+    return made
+
+
 TREES = {
     "sub-agents": agent_with_sub_agents(Traced()).ended(),
     "no content": without_content(Traced()).ended(),
     "tools": tools_alone(Traced()).ended(),
     "responses": one_response_by_two_spans(Traced()).ended(),
     "silent": usage_of_silent_spans(Traced()).ended(),
+    "no history": without_history(Traced()).ended(),
 }
 
 
@@ -396,6 +407,14 @@ def test_another_import_of_the_group_comes_first(
     monkeypatch.setattr(traced, "append_all", later)
     send(ours, [[spans[at] for at in now]])
     assert stored(ours) == made_of([[spans[at] for at in (*before, *now, *meanwhile)]])
+
+
+@pytest.mark.django_db
+def test_prompts_without_history_are_stored_once_in_any_order():
+    spans = TREES["no history"]
+    (found,) = made_of([[one] for one in (*spans[2:], *spans[:2])]).values()
+    assert len(found["messages"]) == 8
+    assert not found["left"], "the context went on"
 
 
 @pytest.mark.django_db
