@@ -3,7 +3,7 @@ again once, and not for each of them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from django.db import transaction
 
@@ -14,7 +14,7 @@ from sessions.actions.jobs import jobs
 from sessions.actions.jobs.attempts import Running
 from sessions.actions.record.prepare import Count
 from sessions.importers.decoded import NotALog
-from sessions.importers.traces.otlp import is_request
+from sessions.importers.traces.otlp import Encoding, as_one, encoding_of
 from sessions.models import Import, ImportFile, Job
 from sessions.models.record import objects
 
@@ -54,34 +54,46 @@ def give_back(running: Running, import_run: Import) -> None:
 
 
 def import_together(import_run: Import, count: Count, if_changed: IfChanged) -> None:
-    """Import waiting requests in protobuf as one, with one report; others are left, and all of them
-    if they are refused together."""
-    found = list(_requests(import_run))
-    if len(found) < 2:
-        return
-    (first, _), *others = found
+    """Import waiting requests of each encoding as one, with one report; others are left, and all of
+    them if they are refused together."""
+    found: dict[Encoding, dict[ImportFile, bytes]] = {}
+    for encoding, file, data in _requests(import_run):
+        found.setdefault(encoding, {})[file] = data
+    for encoding, requests in found.items():
+        if len(requests) > 1:
+            log = as_one(encoding, requests.values())
+            _import_as_one(import_run, list(requests), log, count, if_changed)
+
+
+def _import_as_one(
+    import_run: Import,
+    files: Sequence[ImportFile],
+    data: bytes,
+    count: Count,
+    if_changed: IfChanged,
+) -> None:
+    first, *others = files
     before = first.path
-    first.path = f"{before} ({len(found)} requests)"
-    # Messages of protobuf one after the other are one that has all of them.
-    data = b"".join(one for _, one in found)
+    first.path = f"{before} ({len(files)} requests)"
     import_file(import_run.team, first, lambda: data, count, if_changed)
     if first.state == ImportFile.State.REFUSED:
         waiting = ImportFile.State.WAITING
         ImportFile.objects.filter(pk=first.pk).update(path=before, state=waiting, problems=[])
         return
-    objects.remove(objects.uploaded(file.stored for file, _ in others))
-    ImportFile.objects.filter(pk__in=[file.pk for file, _ in others]).delete()
+    objects.remove(objects.uploaded(file.stored for file in others))
+    ImportFile.objects.filter(pk__in=[file.pk for file in others]).delete()
 
 
-def _requests(import_run: Import) -> Iterator[tuple[ImportFile, bytes]]:
+def _requests(import_run: Import) -> Iterator[tuple[Encoding, ImportFile, bytes]]:
     size = 0
     for file in import_run.files.filter(state=ImportFile.State.WAITING).order_by("pk"):
         data = _read(file)
         size += len(data)
         if size > MOST_BYTES:
             return
-        if is_request(data):
-            yield file, data
+        encoding = encoding_of(data)
+        if encoding is not None:
+            yield encoding, file, data
 
 
 def _read(file: ImportFile) -> bytes:

@@ -3,7 +3,9 @@ print them."""
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from collections.abc import Iterable
+from enum import StrEnum
 
 from google.protobuf.json_format import MessageToDict
 from google.protobuf.message import DecodeError
@@ -62,12 +64,33 @@ def read(data: bytes, name: str = "") -> Log:
 _START = 4096
 
 
-def is_request(data: bytes) -> bool:
-    """Whether bytes are a request in protobuf."""
+class Encoding(StrEnum):
+    """How exporters write requests."""
+
+    PROTOBUF = "protobuf"
+    JSON = "JSON"
+
+
+def encoding_of(data: bytes) -> Encoding | None:
+    """The encoding of a request; None if the bytes are none."""
     try:
-        return bool(ExportTraceServiceRequest.FromString(data).resource_spans)
+        if is_export(decode(data)):
+            return Encoding.JSON
+    except Unreadable:
+        pass
+    try:
+        is_request = bool(ExportTraceServiceRequest.FromString(data).resource_spans)
     except DecodeError:
-        return False
+        return None
+    return Encoding.PROTOBUF if is_request else None
+
+
+def as_one(encoding: Encoding, requests: Iterable[bytes]) -> bytes:
+    """Requests of one encoding as one log."""
+    if encoding == Encoding.PROTOBUF:
+        # Messages one after the other are one that has all of them.
+        return b"".join(requests)
+    return b"[" + b",".join(one.removeprefix(BOM_UTF8) for one in requests) + b"]"
 
 
 def _from_protobuf(data: bytes) -> Json:

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import urllib.request
+from codecs import BOM_UTF8
 from typing import Any
 
 import pytest
@@ -139,12 +140,31 @@ class TestOperation:
         assert not [*settings.DATA_DIR.glob("uploads/*")]
         assert stored() == (4, 2, ["harbor-1"])
 
-    def test_requests_that_wait_are_read_as_one(self, program: Program, settings: Any):
-        made = [encode_spans([one]).SerializeToString() for one in spans()]
-        bodies = [made[1], made[0][:-9], gzip.compress(made[0]), made[1]]
-        for data in bodies:
+    def test_those_of_both_encodings_are_read_as_one_each(self, program: Program):
+        for one in spans() * 2:
+            request = encode_spans([one])
+            program.ask("POST", "/traces", request.SerializeToString(), content_type=PROTOBUF)
+            program.ask("POST", "/traces", MessageToJson(request).encode(), content_type=JSON)
+        job = jobs.claim(Job.objects.filter(kind=uploads.KIND).order_by("created")[0].pk)
+        assert job and job.token and attempt(job.pk, job.token)
+        paths = ImportFile.objects.values_list("path", "state").order_by("pk")
+        assert list(paths) == [
+            ("OTLP traces (4 requests)", "new"),
+            ("OTLP traces (4 requests)", "known"),
+        ]
+        assert stored() == (4, 2, ["harbor-1"])
+
+    @pytest.mark.parametrize("kind", [PROTOBUF, JSON])
+    def test_requests_that_wait_are_read_as_one(self, program: Program, settings: Any, kind: str):
+        made = [encode_spans([one]) for one in spans()]
+        if kind == JSON:
+            first, second = (MessageToJson(one).encode() for one in made)
+            second = BOM_UTF8 + second
+        else:
+            first, second = (one.SerializeToString() for one in made)
+        for data in (second, first[:-9], gzip.compress(first), second):
             packed = {"content_encoding": "gzip"} if data[:2] == b"\x1f\x8b" else {}
-            program.ask("POST", "/traces", data, content_type=PROTOBUF, **packed)
+            program.ask("POST", "/traces", data, content_type=kind, **packed)
         job = jobs.claim(Job.objects.filter(kind=uploads.KIND).order_by("created")[0].pk)
         assert job and job.token and attempt(job.pk, job.token)
         assert Job.objects.get(kind=uploads.KIND).state == Job.State.PARTIAL
