@@ -9,6 +9,17 @@ from typing import Any
 from contextlab.cli import available, loaded
 from sessions.api.urls import api
 from sessions.api.web.documents import document
+from sessions.management.named import SESSION_HELP
+
+COMMON = {
+    "team slug (default: the local team)",
+    "print JSON",
+    "print one JSON object",
+    SESSION_HELP,
+}
+"""What the page says once about options of many commands."""
+
+ERASES = "A key needs the scope `erase`."
 
 
 def commands() -> str:
@@ -30,6 +41,7 @@ def _rows(parser: argparse.ArgumentParser, verb: str = "") -> Iterator[str]:
                 yield from _rows(verbs, f"{of} ")
         elif "--help" not in action.option_strings and action.help != argparse.SUPPRESS:
             said = _line((action.help or "") % {"default": action.default})
+            said = "" if said in COMMON else said
             yield f"- `{verb}{_named(action)}`: {said}".removesuffix(": ")
 
 
@@ -45,13 +57,15 @@ def operations() -> str:
     groups: dict[str, list[str]] = {}
     for path, by_method in document(api)["paths"].items():
         for method, operation in by_method.items():
-            row = f"- `{method.upper()} {path.removeprefix('/api/v1')}`: {_said(operation)}"
+            row = f"- `{method.upper()} {path.removeprefix('/api/v1')}`{_said(operation)}"
             groups.setdefault(operation["tags"][0], []).append(row)
     return "\n\n".join("\n".join([f"## {group}", "", *rows]) for group, rows in groups.items())
 
 
 def _said(operation: dict[str, Any]) -> str:
-    return _line(operation.get("description", "").split("\n\n")[0])
+    said = _line(operation.get("description", "").split("\n\n")[0])
+    scope = " (`erase`)" if ERASES in said else ""
+    return f"{scope}: {said.replace(ERASES, '').replace('  ', ' ').strip()}"
 
 
 def _line(text: str) -> str:

@@ -24,9 +24,8 @@ LEFT_SECONDS = 24 * 3600
 
 class Command(BaseCommand):
     help = (
-        "Write the whole store into one file, as of one moment, while servers and workers use it. "
-        "PostgreSQL needs `pg_dump`. `secret_key` is not part of it. With `--check`, read an "
-        "existing backup instead and compare its hash."
+        "Write the whole store into one file, as of one moment, while servers and workers run. "
+        "PostgreSQL needs `pg_dump`. `secret_key` is not part of it."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -38,7 +37,11 @@ class Command(BaseCommand):
             "directory)",
         )
         parser.add_argument("--to", metavar="FILE", help="the same as FILE")
-        parser.add_argument("--check", action="store_true", help="check the backup in FILE")
+        parser.add_argument(
+            "--check",
+            action="store_true",
+            help="read the backup in FILE instead, and compare its hash",
+        )
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *args: Any, place: str | None, **options: Any) -> None:

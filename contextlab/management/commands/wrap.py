@@ -39,9 +39,9 @@ KEY_LASTS = timedelta(days=7)
 class Command(BaseCommand):
     help = (
         "Run an agent with its model calls recorded, or managed by the team's policy. Codex and "
-        "opencode are configured for this run; Claude Code and other agents must read "
-        f"{', '.join(ADDRESSES.values())}. If no ContextLab server answers on this machine, one is "
-        "started, and ended with the agent."
+        "opencode are configured for this run; other agents must read "
+        f"{', '.join(ADDRESSES.values())}. Without a server on this machine, one is started, and "
+        "ended with the agent."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -15,9 +15,8 @@ from sessions.models.record.objects import ObjectsAway
 
 class Command(BaseCommand):
     help = (
-        "Show where content is: rows of the database, or object storage. With `--move`, move it "
-        "while servers run; stopped at any point, the next run continues. Each content is compared "
-        "with its hash first."
+        "Show where content is: in the database, or in object storage. With `--move`, compare it "
+        "with its hash and move it while servers run; a stopped move continues with the next run."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -29,10 +29,9 @@ _COUNTS = ("found", "missed", "false_alarms")
 
 class Command(BaseCommand):
     help = (
-        "Compare our prompt cache rules with the usage reported in logs. Logs are read, not "
-        "stored. Informed: the estimate knows the usage of the session's earlier calls. "
-        "Blind: it knows only the messages and the first call's usage. First calls are "
-        "excluded."
+        "Compare our prompt cache rules with the usage reported in logs, which are not stored. "
+        "Informed: the estimate knows the usage of earlier calls. Blind: only the messages and "
+        "the first call's usage. First calls are excluded."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -20,9 +20,8 @@ from sessions.models import Session, Team
 
 class Command(BaseCommand):
     help = (
-        "Add demo sessions: a healthy one, cache breaks, three compactions, sub-agents, "
-        "failures, huge tool results, two live agents with budgets, tools and a board, and "
-        "a search. Everything is marked as demo; --remove deletes it."
+        "Add demo sessions: a healthy one, cache breaks, compactions, sub-agents, failures, huge "
+        "tool results, and two live agents. Everything is marked as demo; --remove deletes it."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -25,10 +25,9 @@ from sessions.models.masking.masking import rules_of
 
 class Command(BaseCommand):
     help = (
-        "Write a session with its sub-agents as JSON lines: messages, model calls, runs with their "
-        "edits, policies, reviews and notes. `import` makes the same session of it. With `--html`, "
-        "write its replay as one page that works from the disk instead. Secrets and personal data "
-        "are masked; the last line on stderr counts them. With `--to`, write a whole team."
+        "Write a session with its sub-agents as JSON lines, which `import` reads. With `--html`, "
+        "write its replay as one page that works from the disk. Secrets and personal data are "
+        "masked; the last line on stderr counts them. With `--to`, write a whole team."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -21,8 +21,7 @@ from sessions.models.masking import counted
 class Command(BaseCommand):
     help = (
         "List a team's masking rules with what they masked, add, change or remove one, count what "
-        "they would mask of stored sessions, mask what comes in before it is stored, or show "
-        "content masked."
+        "they would mask, mask what comes in before it is stored, or show content masked."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

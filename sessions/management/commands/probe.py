@@ -59,11 +59,10 @@ def _asked(
 
 class Command(BaseCommand):
     help = (
-        "Ask a real model for its next action at recorded steps of a simulation, under the "
-        "recorded context and under the draft's, and compare both with what the agent did. "
-        "Answers are stored with the simulation; a later call goes on where this one stopped. "
-        f"The key is read from {KEYS['anthropic']} or {KEYS['openai']}. Sends content of the "
-        "sessions to the provider."
+        "Ask a real model for its next action at steps of a simulation, under the recorded "
+        "context and the draft's, and compare both with what the agent did. Sends content of the "
+        "sessions to the provider. A later call goes on where this one stopped. The key is read "
+        f"from {KEYS['anthropic']} or {KEYS['openai']}."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -27,11 +27,10 @@ _Result = Verified | str
 
 class Command(BaseCommand):
     help = (
-        "Without a path, check the store: hashes of all content, numbering, intervals, "
-        "references, jobs, the chain of the audit log, and on SQLite the file itself. With paths, "
-        "read each log a second time, without the importers, and compare the context and the usage "
-        "of every model call with what an import would show; nothing is stored. Prints a line per "
-        "finding or file, and exits with 1 if there is a finding or a difference."
+        "Check the store: hashes of all content, numbering, intervals, references, jobs, the "
+        "chain of the audit log, and on SQLite the file. With paths, read each log without the "
+        "importers, and compare the context and usage of every model call with what an import "
+        "would show; nothing is stored. Exits with 1 if there is a finding or a difference."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
