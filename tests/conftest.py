@@ -124,34 +124,49 @@ def _refuse_to_open(database: str, event: str, arguments: tuple[Any, ...]) -> No
 
 
 @pytest.fixture(scope="session", autouse=True)
-def audit_log_emptied() -> Iterator[None]:
-    """Let Django empty the database after a test with transactions of its own, which the triggers
-    of the audit log refuse; they are as they were before the next test."""
+def emptied_by_rows() -> Iterator[None]:
+    """Delete the rows that a test with transactions of its own leaves. Django would truncate every
+    table, for which PostgreSQL waits for the disk hundreds of times, and make its content types
+    again. The triggers of the audit log, which refuse it, are as they were before the next test."""
     from django.db import connection
     from django.test import TransactionTestCase
 
-    table = "agent_sessions_auditentry"
-    empty = TransactionTestCase._fixture_teardown
+    log = "agent_sessions_auditentry"
 
-    def emptied(case: TransactionTestCase) -> None:
+    def emptied(_case: TransactionTestCase) -> None:
         with connection.cursor() as cursor:
             if connection.vendor == "postgresql":
-                cursor.execute(f"ALTER TABLE {table} DISABLE TRIGGER USER")
-                empty(case)
-                cursor.execute(f"ALTER TABLE {table} ENABLE TRIGGER USER")
+                cursor.execute(f"ALTER TABLE {log} DISABLE TRIGGER USER")
+                _delete_rows()
+                cursor.execute(f"ALTER TABLE {log} ENABLE TRIGGER USER")
                 return
-            name = f"{table}_keeps"
+            name = f"{log}_keeps"
             cursor.execute("SELECT sql FROM sqlite_master WHERE name = %s", [name])
             found = cursor.fetchone()
             if found:
                 cursor.execute(f"DROP TRIGGER {name}")
-            empty(case)
+            _delete_rows()
             if found:
                 cursor.execute(found[0])
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(TransactionTestCase, "_fixture_teardown", emptied)
         yield
+
+
+def _delete_rows() -> None:
+    """Empty the tables of Django, but not those that its own migrations fill."""
+    from django.db import connection, transaction
+
+    known = connection.introspection.django_table_names(only_existing=True, include_views=False)
+    tables = sorted({*known} - {"django_content_type", "auth_permission"})
+    filled = " UNION ALL ".join(
+        f"SELECT '{name}' WHERE EXISTS (SELECT 1 FROM {name})" for name in tables
+    )
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(filled)
+        for (name,) in cursor.fetchall():
+            cursor.execute(f"DELETE FROM {name}")
 
 
 @pytest.fixture(scope="session")

@@ -16,5 +16,5 @@ def nothing_before(transactional_db: None) -> None:
         if connection.vendor == "sqlite":
             cursor.execute(f"INSERT INTO {TABLE} ({TABLE}) VALUES ('delete-all')")
         else:
-            cursor.execute(f"TRUNCATE {TABLE}")
+            cursor.execute(f"DELETE FROM {TABLE}")
     remnants.remove([], lambda: None)
