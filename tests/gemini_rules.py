@@ -110,14 +110,15 @@ def _content(content: Json) -> Iterator[str]:
     for part in content["parts"]:
         about = {*ABOUT, *(("thought", "thoughtSignature") if role == "model" else ())}
         data = set(part) - about
-        if len(data) != 1 or not data <= ROLES[role]:
+        # Gemini 3 signs the end of an answer with an empty text, which Gemini CLI leaves out.
+        signs = set(part) == {"thoughtSignature"} and role == "model"
+        if not signs and (len(data) != 1 or not data <= ROLES[role]):
             yield f"required oneof field 'data' must have one initialized field: {sorted(part)}"
         yield from _data(part)
 
 
 def _data(part: Json) -> Iterator[str]:
     if "text" in part:
-        # Gemini 3 signs an answer with an empty text at its end.
         signs = part["text"] == "" and "thoughtSignature" in part
         if not signs and (not isinstance(part["text"], str) or not part["text"].strip()):
             yield "text must not be empty"

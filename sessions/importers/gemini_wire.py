@@ -10,6 +10,7 @@ from compaction.render.gemini import SIGNATURE
 from sessions.importers.records import Json
 from sessions.importers.wire import Block, blocks_of, mapping, sequence, string, text_block
 
+_SIGNATURES = frozenset({"thoughtSignature", "thought_signature"})
 _OUTPUTS = ("output", "error", "result")
 """Fields that hold all of a response: the API's names, and that of google-genai."""
 
@@ -79,7 +80,7 @@ def _blocks(parts: Json, calls: _CallsOfTurn) -> list[Block]:
         block = _block(part, calls)
         if block is None:
             continue
-        signature = string(_of(part, "thoughtSignature", "thought_signature"))
+        signature = string(_of(part, *_SIGNATURES))
         blocks.append({**block, SIGNATURE: signature} if signature else block)
     return blocks
 
@@ -130,7 +131,8 @@ def _block(part: dict[str, Json], calls: _CallsOfTurn) -> Block | None:
         return _media(kind, {"type": "url", "url": _of(file, "fileUri", "file_uri")})
     if part.get("text") is None:
         kept = {name: value for name, value in part.items() if value is not None}
-        return blocks_of([kept])[0] if kept else None
+        # Gemini CLI leaves the empty text out of the part that signs the end of an answer.
+        return blocks_of([kept])[0] if set(kept) - _SIGNATURES else None
     text = string(part["text"])
     if part.get("thought"):
         return {"type": "thinking", "thinking": text}

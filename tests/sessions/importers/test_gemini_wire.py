@@ -15,7 +15,14 @@ Json = dict[str, Any]
 
 def test_a_models_content_is_the_assistants() -> None:
     call = {"functionCall": {"name": "read", "args": {"path": "a"}}, "thoughtSignature": "U0lH"}
-    parts = [{"text": "Hm", "thought": True}, {"text": "I look."}, call, call, {"text": ""}]
+    parts = [
+        {"text": "Hm", "thought": True},
+        {"text": "I look."},
+        call,
+        call,
+        {"text": ""},
+        {"thoughtSignature": "U0lH"},
+    ]
     [made] = gemini_messages([{"role": "model", "parts": parts, "at": 5}])
     used = {"type": "tool_use", "name": "read", "input": {"path": "a"}, "thought_signature": "U0lH"}
     assert made == {
