@@ -82,8 +82,8 @@ def markdown(rows: list[tuple[str, str, str]]) -> str:
         "# Fault campaign",
         "",
         f"`make faults` at commit {commit} on {datetime.date.today()}: {passed} of {len(rows)}"
-        " faults passed. Each row is what is done to the product and what must hold, the tests"
-        " that play it, and how they ended (the number counts their cases).",
+        " faults passed. Each row is what is done and what must hold, the files with its tests"
+        " (marked with its id), and how they ended (the number counts their cases).",
     ]
     for name, tests, result in rows:
         if name[1:] == "1":
@@ -91,14 +91,14 @@ def markdown(rows: list[tuple[str, str, str]]) -> str:
             lines += ["| --- | --- | --- | --- |"]
         fault = FAULTS[name]
         what = f"{fault.what} (here: {fault.part})" if fault.part else fault.what
-        shown = "<br>".join(f"`{_short(test)}`" for test in filter(None, tests.split(", ")))
+        files = dict.fromkeys(_file(test) for test in filter(None, tests.split(", ")))
+        shown = "<br>".join(f"`{file}`" for file in files)
         lines.append(f"| {name} | {what.replace('|', chr(92) + '|')} | {shown} | {result} |")
     return "\n".join(lines) + "\n"
 
 
-def _short(test: str) -> str:
-    path, _, function = test.partition("::")
-    return f"{path.removeprefix('tests/')} {function}"
+def _file(test: str) -> str:
+    return test.partition("::")[0].removeprefix("tests/")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
