@@ -58,9 +58,6 @@ NOT_RUN: dict[str, dict[str, list[str]]] = {
             "flowchart TB",
             "flowchart TB",
         ],
-        "docs/policies/rollouts.md": [
-            "proposed ── accept ──▶ running at 10 % ── widen ──▶ 50 % ──",
-        ],
         "docs/record/cache.md": [
             "calls × S × read price > K × (write price − read price)",
         ],
