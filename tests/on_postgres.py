@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+ROOT = Path(__file__).resolve().parent.parent
 DEFAULT = "postgres://root@127.0.0.1:5432/test"
 
 
@@ -24,6 +25,12 @@ def why_not() -> str:
     return ""
 
 
+def marked() -> list[str]:
+    """The files whose tests are of the store: the others need not be loaded to find that out."""
+    files = sorted((ROOT / "tests").rglob("test_*.py"))
+    return [str(path.relative_to(ROOT)) for path in files if "mark.store" in path.read_text()]
+
+
 def main() -> int:
     """pytest's exit code; without PostgreSQL 0, or 1 where CONTEXTLAB_CI says it must be there."""
     if missing := why_not():
@@ -31,8 +38,8 @@ def main() -> int:
         print("Set CONTEXTLAB_TEST_POSTGRES to the URL of one that may be written to.")
         return 1 if os.environ.get("CONTEXTLAB_CI") else 0
     return subprocess.run(
-        [sys.executable, "-m", "pytest", "-m", "store", *sys.argv[1:]],
-        cwd=Path(__file__).resolve().parent.parent,
+        [sys.executable, "-m", "pytest", "-m", "store", *sys.argv[1:], *marked()],
+        cwd=ROOT,
         env={**os.environ, "DATABASE_URL": url()},
         check=False,
     ).returncode
