@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from http.cookiejar import DefaultCookiePolicy
 from urllib.parse import unquote
 
 import httpx2
@@ -31,6 +32,8 @@ class Upstream:
     def __init__(self, address: str) -> None:
         limits = httpx2.Limits(max_connections=None, max_keepalive_connections=100)
         self._http = httpx2.AsyncClient(base_url=address, timeout=_TIMEOUT, limits=limits)
+        # Cookies of one caller's answer are not for the next caller, who may be of another team.
+        self._http.cookies.jar.set_policy(DefaultCookiePolicy(allowed_domains=()))
 
     async def send(
         self, request: Request, path: str, headers: Iterable[tuple[str, str]], body: bytes
@@ -41,7 +44,9 @@ class Upstream:
             raise httpx2.InvalidURL("a path with . or ..")
         query = request.url.query
         url = f"/{path}?{query}" if query else f"/{path}"
-        made = self._http.build_request(request.method, url, headers=list(headers), content=body)
+        # Headers are bytes; Starlette reads them as Latin-1.
+        own = httpx2.Headers(list(headers), encoding="latin-1")
+        made = self._http.build_request(request.method, url, headers=own, content=body)
         return await self._http.send(made, stream=True)
 
     async def close(self) -> None:
@@ -67,4 +72,5 @@ def forwarded(headers: Mapping[str, str], key: str) -> list[tuple[str, str]]:
 def returned(headers: httpx2.Headers, *, decoded: bool = False) -> dict[str, str]:
     """Headers of an answer for the agent; `decoded` if its compression was undone."""
     left = _OF_ONE_HOP | {"content-encoding"} if decoded else _OF_ONE_HOP
-    return {name: value for name, value in headers.items() if name.lower() not in left}
+    same = httpx2.Headers(headers.raw, encoding="latin-1")
+    return {name: value for name, value in same.items() if name not in left}

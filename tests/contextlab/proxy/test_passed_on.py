@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import anthropic
 import httpx2
 import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
 
 from contextlab.client import ContextLab
 from contextlab.proxy.app import MOST_BODY
+from contextlab.proxy.upstream import Upstream, forwarded, returned
 from tests.contextlab.client.test_client import ASK, lab, model
 from tests.contextlab.client.test_reading_back import WITH, history
 from tests.contextlab.proxy.test_proxy import NOWHERE, PROVIDER_HEADERS, agent, key_of, proxy
@@ -110,3 +116,32 @@ def test_a_body_that_is_too_large_is_refused(lab: ContextLab) -> None:
         answer = httpx2.post(address, content=pieces, headers=PROVIDER_HEADERS)
     assert answer.status_code == 413
     assert not model.bodies
+
+
+def test_the_providers_cookies_are_of_the_call_they_answer_and_headers_are_any_bytes() -> None:
+    asked: list[list[tuple[bytes, bytes]]] = []
+
+    async def answered(request: Request) -> Response:
+        asked.append(request.scope["headers"])
+        answer = Response("{}", headers={"Set-Cookie": "account=one"})
+        answer.raw_headers.append((b"x-region", "Łódź".encode()))
+        return answer
+
+    async def called(upstream: Upstream, *headers: tuple[bytes, bytes]) -> httpx2.Response:
+        scope = {"type": "http", "method": "GET", "path": "/", "query_string": b""}
+        request = Request({**scope, "headers": [(b"host", b"lab.test"), *headers]})
+        return await upstream.send(request, "v1", forwarded(request.headers, "clk_a"), b"")
+
+    async def all_calls() -> httpx2.Response:
+        upstream = Upstream("http://provider.test")
+        served = httpx2.ASGITransport(Starlette(routes=[Route("/v1", answered)]))
+        upstream._http._transport = served
+        await called(upstream)
+        return await called(upstream, (b"x-title", b"M\xfcller"))
+
+    answer = asyncio.run(all_calls())
+    assert (b"x-title", b"M\xfcller") in asked[1]
+    assert not [name for name, _ in asked[1] if name == b"cookie"]
+    mine = returned(answer.headers)
+    assert mine["set-cookie"] == "account=one"
+    assert mine["x-region"].encode("latin-1") == "Łódź".encode()
