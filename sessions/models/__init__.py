@@ -46,6 +46,7 @@ from sessions.models.record.step_notes import StepNote
 from sessions.models.reviews.assessments import Assessment, FactLedger
 from sessions.models.reviews.reviews import Review, ReviewItem, ReviewRules
 from sessions.models.search.saved_searches import SavedSearch
+from sessions.models.search.session_names import SessionName
 from sessions.models.tools.graphs import Retry, ToolGraph
 
 __all__ = [
@@ -112,6 +113,7 @@ __all__ = [
     "SentRecitation",
     "SeenProcess",
     "Session",
+    "SessionName",
     "Share",
     "Simulation",
     "SimulationResult",

@@ -20,7 +20,7 @@ from sessions.actions.jobs.attempts import JobOutcome, PermanentFailure, Running
 from sessions.actions.record.erased import CHUNK, Uses, shas_of
 from sessions.actions.search.indexing import forget_some
 from sessions.live import hint
-from sessions.models import Blob, ErasedBlob, ErasedSession, Erasure, Job, Session
+from sessions.models import Blob, ErasedBlob, ErasedSession, Erasure, Job, Session, SessionName
 from sessions.models.record import objects
 
 KIND = "erase"
@@ -31,7 +31,7 @@ BLOBS, OBJECTS = "contents", "objects"
 """Blobs, and what was removed from object storage, in counts."""
 
 TABLES = {model._meta.db_table for model, _ in rows.TABLES} | {
-    model._meta.db_table for model in (Session, Blob, ErasedBlob, Job)
+    model._meta.db_table for model in (Session, SessionName, Blob, ErasedBlob, Job)
 }
 
 

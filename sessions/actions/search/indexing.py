@@ -17,7 +17,7 @@ from sessions.actions.jobs.attempts import Running
 from sessions.models import Block, Edit, Job, Run, Session, Team
 from sessions.models.erasure.kept import SessionErased, while_kept
 from sessions.models.record.values import CHUNK, readable
-from sessions.models.search import text_index
+from sessions.models.search import session_names, text_index
 from sessions.models.search.search_words import label, searched_text, words_of
 from sessions.models.web.statements import Statement, given_uuid
 
@@ -201,10 +201,11 @@ def _merge(running: Running) -> None:
 
 
 def merged() -> Iterator[None]:
-    """Merge the whole index part by part, so that removed words leave the file."""
-    text_index.merge(-PAGES)
-    while text_index.merge(PAGES) > 1:
-        yield
+    """Merge the indexes whole, part by part, so that removed words leave the file."""
+    for table in (text_index.TABLE, session_names.GRAMS):
+        text_index.merge(-PAGES, table)
+        while text_index.merge(PAGES, table) > 1:
+            yield
 
 
 def forget(sender: type, instance: Session, **_: Any) -> None:  # noqa: ARG001

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db.models import OuterRef, Q
+from django.db.models import OuterRef, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from ninja import Body, Query, Router
@@ -25,7 +25,7 @@ from sessions.api.web.problems import Refusal
 from sessions.models import Session
 from sessions.models.policies.policy_documents import effective
 from sessions.models.record.demo_data import listed
-from sessions.models.web.shown import holding
+from sessions.models.search.session_names import with_name
 
 ROWS_AT_ONCE = 200
 LONGEST_ID = 300
@@ -85,18 +85,17 @@ def sessions(
     Pages are stable: sessions added later appear before the first page. Demo sessions are left out
     beside real ones, unless `demo` asks for them.
     """
-    rows = Session.objects.filter(
-        listed(OuterRef("team"), demo=demo), team__in=teams_of(request)
+    teams = teams_of(request)
+    rows: QuerySet[Session] = Session.objects.filter(
+        listed(OuterRef("team"), demo=demo), team__in=teams
     ).select_related("policy_version__policy")
-    if q:
-        wanted = q.replace("\x00", "\ufffd")
-        parts = [
-            Q(**{f"{field}__icontains": wanted}) for field in ("external_id", "agent", "model")
-        ]
-        rows = holding(rows, "title", wanted) | rows.filter(parts[0] | parts[1] | parts[2])
     if cursor:
         created, last = _place(cursor)
         rows = rows.filter(Q(created__lt=created) | Q(created=created, pk__lt=last))
+    if q:
+        rows = with_name(
+            rows, [team.pk for team in teams], q.replace("\x00", "\ufffd"), limit=limit
+        )
     found = list(rows.order_by("-created", "-pk")[: limit + 1])
     shown, more = found[:limit], len(found) > limit
     return json_answer(

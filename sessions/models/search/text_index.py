@@ -63,15 +63,15 @@ def remove(rows: Iterable[IndexRow]) -> None:
             cursor.execute(f"DELETE FROM {TABLE} WHERE block_id = ANY(%s)", [keys])  # noqa: S608
 
 
-def merge(pages: int) -> int:
-    """On SQLite, merge about so many pages of the index, so that removed words leave the file;
+def merge(pages: int, table: str = TABLE) -> int:
+    """On SQLite, merge about so many pages of an index, so that removed words leave the file;
     from the start if negative. Returns below 2 once there is nothing left to merge."""
     if connection.vendor != "sqlite":
         return 0
     with connection.cursor() as cursor:
         cursor.execute("SELECT total_changes()")
         before = cursor.fetchone()[0]
-        cursor.execute(f"INSERT INTO {TABLE} ({TABLE}, rank) VALUES ('merge', %s)", [pages])  # noqa: S608
+        cursor.execute(f"INSERT INTO {table} ({table}, rank) VALUES ('merge', %s)", [pages])  # noqa: S608
         cursor.execute("SELECT total_changes()")
         return int(cursor.fetchone()[0] - before)
 

@@ -12,7 +12,7 @@ from sessions.access import session_of, team_of
 from sessions.actions.replay.similar_sessions import SimilarSession, suggestions
 from sessions.models import Session
 from sessions.models.record.demo_data import listed
-from sessions.models.web.shown import holding
+from sessions.models.search.session_names import with_name
 from sessions.views.web.pages import Page
 
 FOUND = 20
@@ -39,8 +39,15 @@ def _named(session: Session, words: str) -> list[SimilarSession]:
     its = listed(session.team_id, demo=session.demo)
     rows = Session.objects.for_team(session.team).filter(its).exclude(pk=session.pk)
     rows = rows.defer("sparkline")
-    named = holding(rows, "title", words) | rows.filter(external_id__icontains=words)
-    return [SimilarSession(one, "") for one in named.order_by("-changed")[:FOUND]]
+    named = with_name(
+        rows,
+        [session.team_id],
+        words,
+        names=("title", "external_id"),
+        order=("-changed",),
+        limit=FOUND,
+    )
+    return [SimilarSession(one, "") for one in named[:FOUND]]
 
 
 @require_GET

@@ -12,6 +12,10 @@ SINCE = "0060"
 
 ADDS = (ops.CreateModel, ops.AddIndex, ops.AlterField)
 
+ADD_TRIGGERS = {"0074_session_names", "0075_session_grams"}
+"""Operations in Python: triggers that fill a new table, and its rows and index, while others write.
+Tried while a server of the release before took an agent's steps."""
+
 
 def flat(operations: Iterable[Operation]) -> Iterator[Operation]:
     """Operations, those on the state in place of those on the database."""
@@ -50,5 +54,6 @@ def test_a_release_only_adds() -> None:
         for operation in flat(one.operations)
         if not isinstance(operation, ADDS) and not accepts_rows_without(operation)
         if not is_made_anew(operation, one.operations)
+        if not (isinstance(operation, ops.RunPython) and name in ADD_TRIGGERS)
     ]
     assert wrong == []
