@@ -297,9 +297,7 @@ def main() -> None:
         for name, path in PAGES.items():
             own, theirs = measured(client, path.format(**places))
             say(f"{name:28} {own + theirs:7.0f}  ({own:.0f} + {theirs:.0f})")
-            figure(
-                f"{name}, {SESSIONS:,} sessions: CPU with PostgreSQL, ms", own + theirs, at_most=100
-            )
+            figure(f"{name}, {SESSIONS:,} sessions: CPU, ms", own + theirs, at_most=100)
 
 
 if __name__ == "__main__":

@@ -102,7 +102,7 @@ def _pages(chromium: Any, server: Any) -> None:
         assert lcp is not None
         figure(f"page {name}: LCP, ms", lcp, at_most=1500 if name in REPLAYS else 1200)
         if inp is not None:
-            figure(f"page {name}: INP, processor slowed {SLOWED} times, ms", inp, at_most=100)
+            figure(f"page {name}: INP slowed ×{SLOWED}, ms", inp, at_most=100)
 
 
 def _median(taken: tuple[float | None, ...]) -> float | None:
