@@ -1,4 +1,4 @@
-"""Archiving: sessions without a new step for some days are packed, and unpacked when opened."""
+"""Archiving: sessions older than some days are packed, and unpacked when opened."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from django.utils import timezone
 
 from sessions.actions.accounts import audit
 from sessions.actions.archives.packed import AT_ONCE, TABLES, PackedSession, pack, texts_in
+from sessions.actions.erasure.age import at_work, ids, older_than
 from sessions.actions.erasure.holds import held, on_hold
 from sessions.actions.jobs import jobs
 from sessions.actions.jobs.attempts import Running
@@ -24,7 +25,6 @@ from sessions.actions.search.indexing import forget_some, merge_soon
 from sessions.models import Archive, AuditEntry, Blob, Block, Job, Retention, Session, Team
 from sessions.models.record.blobs import DamagedBlob, keep, sha256
 from sessions.models.record.values import MissingBlob, contents
-from sessions.models.web.happened import happened
 
 log = logging.getLogger(__name__)
 
@@ -44,55 +44,58 @@ Heard = Callable[[], None]
 
 @dataclass(frozen=True, slots=True)
 class Cold:
-    """What archiving would pack: sessions, bytes of their messages, and how many a hold keeps."""
+    """What archiving packs: sessions, bytes of their messages, how many more a hold keeps, and how
+    many of them are still at work, so are packed later."""
 
     sessions: int
     bytes: int
     held: int
+    at_work: int
 
 
 def cold(team: Team, days: int | None, now: datetime) -> Cold:
-    """Sessions to which nothing came for so many days, and that were not unpacked since: a dry
-    run. The demo, sessions with unfinished jobs and what is on hold stay."""
+    """Sessions older than so many days, and not unpacked since: a dry run. The demo and what is on
+    hold stay."""
     if days is None:
-        return Cold(0, 0, 0)
-    idle, busy, kept = _idle(team, days, now), _busy(team), on_hold(team)
-    free = _weight(idle) - _weight_among(idle, busy)
-    on = free if kept is None else _weight_among(idle, kept - busy)
-    left = free - on
-    return Cold(left["sessions"], left["bytes"], on["sessions"])
+        return Cold(0, 0, 0, 0)
+    rows, kept = _older(team, days, now), on_hold(team)
+    if kept is None:
+        return Cold(0, 0, rows.count(), 0)
+    every, on = _weight(rows), _weight_among(rows, kept)
+    working, quiet = rows.filter(at_work(now)), rows.exclude(at_work(now))
+    many = working.count() - _weight_among(working, kept)["sessions"]
+    many += _weight_among(quiet, _busy(team) - kept)["sessions"]
+    left = every - on
+    return Cold(left["sessions"], left["bytes"], on["sessions"], many)
 
 
-def _weight(idle: QuerySet[Session, UUID]) -> Counter[str]:
+def _weight(rows: QuerySet[Session, Session]) -> Counter[str]:
     """How many sessions these are, and the bytes of their messages, which no archive holds."""
-    rows = idle.order_by()
-    size = Block.objects.filter(session__in=rows).aggregate(n=Sum("bytes"))["n"]
+    size = Block.objects.filter(session__in=rows.values("pk")).aggregate(n=Sum("bytes"))["n"]
     return Counter(sessions=rows.count(), bytes=size or 0)
 
 
-def _weight_among(idle: QuerySet[Session, UUID], some: set[UUID]) -> Counter[str]:
+def _weight_among(rows: QuerySet[Session, Session], some: set[UUID]) -> Counter[str]:
     found, listed = Counter[str](), list(some)
     for start in range(0, len(listed), CHUNK):
-        found += _weight(idle.filter(pk__in=listed[start : start + CHUNK]))
+        found += _weight(rows.filter(pk__in=listed[start : start + CHUNK]))
     return found
 
 
-def _idle(team: Team, days: int, now: datetime) -> QuerySet[Session, UUID]:
-    """The ids of sessions to which nothing came, in order."""
-    before = now - timedelta(days=days)
-    rows = Session.objects.for_team(team).filter(
-        Q(unpacked=None) | Q(unpacked__lt=before),
-        demo=False, erasing=None, content_erased=None, archived=None, block_count__gt=0,
-        changed__lt=before,
-    )  # fmt: skip
-    rows = rows.annotate(at=happened()).filter(at__lt=int(before.timestamp() * 1000))
-    return rows.order_by("pk").values_list("pk", flat=True)
+def _older(team: Team, days: int, now: datetime) -> QuerySet[Session, Session]:
+    """Sessions older than so many days with something to pack, not unpacked since."""
+    return older_than(team, days, now).filter(
+        Q(unpacked=None) | Q(unpacked__lt=now - timedelta(days=days)),
+        content_erased=None,
+        archived=None,
+        block_count__gt=0,
+    )
 
 
-def _free(team: Team, ids: list[UUID]) -> list[UUID]:
+def _free(team: Team, some: list[UUID]) -> list[UUID]:
     """Those of these sessions without unfinished jobs and holds."""
     busy = _busy(team)
-    done = [pk for pk in ids if pk not in busy]
+    done = [pk for pk in some if pk not in busy]
     kept = held(team, done)
     return [pk for pk in done if pk not in kept]
 
@@ -183,7 +186,8 @@ def archive(
     done, last = 0, UUID(int=0)
     if days is None:
         return done
-    idle = _idle(team, days, timezone.now())
+    now = timezone.now()
+    idle = ids(_older(team, days, now).exclude(at_work(now)))
     while some := list(idle.filter(pk__gt=last)[:SESSIONS]):
         made, last = 0, some[-1]
         for pk in _free(team, some):

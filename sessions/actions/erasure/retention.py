@@ -12,12 +12,11 @@ from django.db.models import Q
 
 from sessions.actions.accounts import audit
 from sessions.actions.erasure import unread
+from sessions.actions.erasure.age import at_work, ids, older_than
 from sessions.actions.erasure.holds import held
 from sessions.actions.erasure.requests import ErasureRule, begin
 from sessions.actions.erasure.rows import text_bytes
-from sessions.models import AuditEntry, Erasure, Retention, Session, Team
-from sessions.models.record.sessions import QUIET_AFTER
-from sessions.models.web.happened import happened
+from sessions.models import AuditEntry, Erasure, Retention, Team
 
 EVERY = timedelta(days=1)
 SESSIONS = 1_000
@@ -28,40 +27,43 @@ RULE = audit.Actor(AuditEntry.Via.RULE, "retention")
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """What retention would erase: sessions whose content goes, sessions that go, bytes of their
-    messages, and how many a hold keeps."""
+    """What retention erases: sessions whose content goes, sessions that go, bytes of their
+    messages, how many more a hold keeps, and which of them are still at work, so go later."""
 
     content: list[UUID]
     sessions: list[UUID]
     bytes: int
     held: int
+    at_work: frozenset[UUID]
 
 
 def due(team: Team, content_days: int | None, session_days: int | None, now: datetime) -> Due:
-    """What is older than so many days: a dry run. The demo and sessions still at work stay."""
+    """What is older than so many days: a dry run. The demo stays."""
     gone = _older(team, session_days, now)
     content = _older(team, content_days, now, Q(content_erased=None))
-    content = [pk for pk in content if pk not in set(gone)]
+    content = {pk: working for pk, working in content.items() if pk not in gone}
     kept = held(team, [*gone, *content])
-    content, gone = ([pk for pk in ids if pk not in kept] for ids in (content, gone))
-    return Due(content, gone, text_bytes([*content, *gone]), len(kept))
+    free = {pk: working for pk, working in (gone | content).items() if pk not in kept}
+    return Due(
+        content=[pk for pk in content if pk in free],
+        sessions=[pk for pk in gone if pk in free],
+        bytes=text_bytes(list(free)),
+        held=len(kept),
+        at_work=frozenset(pk for pk, working in free.items() if working),
+    )
 
 
-def _older(team: Team, days: int | None, now: datetime, also: Q | None = None) -> list[UUID]:
+def _older(team: Team, days: int | None, now: datetime, also: Q | None = None) -> dict[UUID, bool]:
+    """The ids of sessions older than so many days, each with whether it is still at work."""
     if days is None:
-        return []
-    before = int(_ago(days, now).timestamp() * 1000)
-    rows = Session.objects.for_team(team).filter(also or Q(), demo=False, erasing=None)
-    rows = rows.annotate(at=happened()).filter(at__lt=before, changed__lt=now - QUIET_AFTER)
-    return list(rows.order_by("pk").values_list("pk", flat=True))
+        return {}
+    rows = older_than(team, days, now).filter(also or Q())
+    working = set(ids(rows.filter(at_work(now))))
+    return {pk: pk in working for pk in ids(rows)}
 
 
-def _ago(days: int, now: datetime) -> datetime:
-    return now - timedelta(days=days)
-
-
-def _parts(ids: Sequence[UUID], size: int) -> list[Sequence[UUID]]:
-    return [ids[start : start + size] for start in range(0, len(ids), size)]
+def _parts(found: Sequence[UUID], size: int) -> list[Sequence[UUID]]:
+    return [found[start : start + size] for start in range(0, len(found), size)]
 
 
 def change(
@@ -94,15 +96,15 @@ def keep_no_longer(row: Retention, now: datetime) -> list[Erasure]:
     """Begin the erasure of what a team no longer keeps."""
     found = due(row.team, row.content_days, row.session_days, now)
     made = []
-    for content_only, ids, days in (
+    for content_only, older, days in (
         (True, found.content, row.content_days),
         (False, found.sessions, row.session_days),
     ):
         if days is None:
             continue
         rule = ErasureRule(Erasure.Kind.RETENTION, content_only=content_only)
-        until = _ago(days, now)
-        parts = _parts(ids, SESSIONS)
+        until = now - timedelta(days=days)
+        parts = _parts([pk for pk in older if pk not in found.at_work], SESSIONS)
         if not parts and unread.uploads(row.team, until):
             parts = [[]]
         for part in parts:

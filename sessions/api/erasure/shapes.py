@@ -75,7 +75,7 @@ Reason = Annotated[StorableText, Field(min_length=1, max_length=300)]
 
 class RetentionIn(Schema):
     """For how many days to keep content and sessions; null is forever. With `dry_run`, only count
-    what that would erase now."""
+    what that would erase."""
 
     content_days: Days | None
     session_days: Days | None
@@ -90,18 +90,20 @@ class RetentionOut(Schema):
 
 
 class DueOut(Schema):
-    """What a retention would erase now: sessions whose content goes, sessions that go, bytes of
-    their messages. `held` more stay because of a hold."""
+    """What a retention erases: sessions whose content goes, sessions that go, bytes of their
+    messages. `at_work` of them got something in the last 30 minutes, and go later; `held` more stay
+    because of a hold."""
 
     content: int
     sessions: int
     bytes: int
     held: int
+    at_work: int
 
 
 class ArchivingIn(Schema):
-    """After how many days without a new step to archive sessions; null is never. With `dry_run`,
-    only count what that would archive now."""
+    """After how many days from their last step to archive sessions; null is never. With `dry_run`,
+    only count them."""
 
     days: Days | None
     dry_run: StrictBool = False
@@ -118,12 +120,14 @@ class ArchivingOut(Schema):
 
 
 class ColdOut(Schema):
-    """What would be archived now: sessions, bytes of their messages. `held` more stay because of a
+    """What is archived: sessions, bytes of their messages. `at_work` of them got something in the
+    last 30 minutes or have unfinished jobs, and are archived later; `held` more stay because of a
     hold."""
 
     sessions: int
     bytes: int
     held: int
+    at_work: int
 
 
 class HoldIn(Schema):

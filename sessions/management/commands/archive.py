@@ -11,21 +11,22 @@ from django.utils import timezone
 
 from sessions.actions.accounts import audit
 from sessions.actions.erasure import archiving
-from sessions.management.commands.retention import FOREVER, days
+from sessions.management.commands.retention import FOREVER, days, waiting
 from sessions.management.named import SESSION_HELP, find_session, find_team
 from sessions.models import Retention, Team
 
 
 class Command(BaseCommand):
     help = (
-        "Count the sessions without a new step for some days, which archiving would pack into a "
-        "third of their size; with `--now`, do it. Archived sessions open as before: reading one "
-        "unpacks it. Nothing is changed without `--now`, `--every-day` or `--open`."
+        "Count the sessions whose last step (without times, import) is older than some days, which "
+        "archiving packs into a third of their size; with `--now`, do it. Archived sessions open "
+        "as before: reading one unpacks it, and it stays so for as many days. Nothing is changed "
+        "without `--now`, `--every-day` or `--open`."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
-            "--days", type=days, metavar="DAYS", help="without a new step (default: the rule)"
+            "--days", type=days, metavar="DAYS", help="since the last step (default: the rule)"
         )
         parser.add_argument("--now", action="store_true", help="archive them now")
         parser.add_argument(
@@ -58,11 +59,11 @@ class Command(BaseCommand):
 
     def _count(self, team: Team, wanted: int | None) -> None:
         found = archiving.cold(team, wanted, timezone.now())
-        held = f"; {found.held:,} more are on hold" if found.held else ""
         if wanted is not None:
             self.stdout.write(
-                f"Without a new step for {wanted:,} days: {found.sessions:,} sessions, "
-                f"{found.bytes:,} bytes of messages{held}."
+                f"Last step (without times, import) older than {wanted:,} days, and not unpacked "
+                f"since: {found.sessions:,} sessions, {found.bytes:,} bytes of messages"
+                f"{waiting(found.at_work, 'archived', found.held)}."
             )
 
     def _say(self, team: Team) -> None:

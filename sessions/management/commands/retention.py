@@ -12,6 +12,7 @@ from sessions.actions.accounts import audit
 from sessions.actions.erasure import retention
 from sessions.management.named import find_team
 from sessions.models import Retention
+from sessions.models.record.sessions import QUIET_AFTER
 
 FOREVER, MOST_DAYS = 0, 36_500
 
@@ -25,10 +26,19 @@ def days(text: str) -> int:
     raise ArgumentTypeError(f"{text!r} is no number of days from 1 to {MOST_DAYS:,}, nor “forever”")
 
 
+def waiting(at_work: int, done: str, held: int) -> str:
+    """What of a count waits, and what stays beside it."""
+    minutes = int(QUIET_AFTER.total_seconds() / 60)
+    said = f", {at_work:,} of them still at work (by an import or agent in the last {minutes} "
+    text = f"{said}minutes): {done} later" if at_work else ""
+    return text + (f"; {held:,} more are on hold" if held else "")
+
+
 class Command(BaseCommand):
     help = (
-        "Print for how many days a team keeps content and sessions, or change it. The server "
-        "erases what is older within a minute, and every day."
+        "Print for how many days a team keeps content and sessions from their last step (without "
+        "times, their import), or change it. The server erases what is older within a minute, and "
+        "every day; what an import or agent added to in the last 30 minutes waits for the next."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -40,7 +50,7 @@ class Command(BaseCommand):
         )
         parser.add_argument("--team", default=None, help="team slug (default: the local team)")
         parser.add_argument(
-            "--dry-run", action="store_true", help="only count what would be erased now"
+            "--dry-run", action="store_true", help="only count what would be erased"
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -50,10 +60,11 @@ class Command(BaseCommand):
         kept = _kept(given[0], row.content_days), _kept(given[1], row.session_days)
         if given != (None, None):
             found = retention.due(team, *kept, timezone.now())
-            held = f"; {found.held:,} more are on hold" if found.held else ""
             self.stdout.write(
-                f"Older than that now: the content of {len(found.content):,} sessions and "
-                f"{len(found.sessions):,} whole sessions, {found.bytes:,} bytes of messages{held}."
+                f"Last step (without times, import) older than that: the content of "
+                f"{len(found.content):,} sessions and {len(found.sessions):,} whole sessions, "
+                f"{found.bytes:,} bytes of messages"
+                f"{waiting(len(found.at_work), 'erased', found.held)}."
             )
             if not options["dry_run"]:
                 retention.change(team, *kept, audit.COMMAND)

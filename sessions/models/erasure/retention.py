@@ -13,7 +13,7 @@ class Retention(models.Model):
     """How many days a team keeps the content of its sessions, and everything about them; null for
     ever. `looked` is when what is older was last erased.
 
-    Sessions without a new step for `archive_days` are archived; null for never. `archive_looked` is
+    Sessions are archived `archive_days` after their last step; null for never. `archive_looked` is
     when these were last looked for.
     """
 

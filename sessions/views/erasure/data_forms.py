@@ -39,26 +39,26 @@ class RetentionForm(forms.Form):
         required=False,
         min_value=1,
         max_value=MOST_DAYS,
-        help_text="Texts, summaries and boards. Figures stay. Empty: forever.",
+        help_text="From the last step: texts, summaries, boards. Figures stay. Empty: forever.",
     )
     session_days = forms.IntegerField(
         label="Keep sessions for, in days",
         required=False,
         min_value=1,
         max_value=MOST_DAYS,
-        help_text="Everything about a session. Empty: forever.",
+        help_text="From the last step: everything about a session. Empty: forever.",
     )
 
 
 class ArchivingForm(forms.Form):
-    """After how many days without a new step sessions are archived; nothing for never."""
+    """After how many days from their last step sessions are archived; nothing for never."""
 
     days = forms.IntegerField(
         label="Archive sessions after, in days",
         required=False,
         min_value=1,
         max_value=MOST_DAYS,
-        help_text="Without a new step. Opening one unpacks it. Empty: never.",
+        help_text="From the last step, or from when it was last unpacked. Empty: never.",
     )
 
 

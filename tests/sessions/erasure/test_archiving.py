@@ -252,25 +252,49 @@ def test_what_is_at_work_held_or_new_stays(program: Program) -> None:
     Job.objects.all().delete()
     now = timezone.now()
     sizes = {one.pk: text_bytes([one.pk]) for one in (session, other)}
-    whole = archiving.Cold(2, sum(sizes.values()), 0)
-    rest = archiving.Cold(1, sizes[other.pk], 0)
+    whole = archiving.Cold(2, sum(sizes.values()), 0, 0)
+    rest = archiving.Cold(1, sizes[other.pk], 1, 0)
 
     def cold(days: int | None) -> archiving.Cold:
         return archiving.cold(program.team, days, now)
 
-    assert cold(None) == cold(101) == archiving.Cold(0, 0, 0)
+    assert cold(None) == cold(101) == archiving.Cold(0, 0, 0, 0)
     assert cold(30) == whole
     job = Job.objects.create(
         team=program.team, kind="tend", payload={"session": str(session.pk)}, wake_after=now
     )
     Job.objects.create(team=program.team, kind="index", payload={}, wake_after=now)
-    assert cold(30) == rest
+    assert cold(30) == replace(whole, at_work=1)
+    Session.objects.filter(pk=other.pk).update(changed=now)
+    assert cold(30) == replace(whole, at_work=2)
     hold(program.team, Hold.Kind.SESSION, str(session.pk), COMMAND, "a lawsuit")
-    assert cold(30) == rest  # counted once: its job keeps it
+    assert cold(30) == replace(rest, at_work=1)
+    Session.objects.update(changed=now - timedelta(hours=1))
+    assert cold(30) == rest
     job.delete()
-    assert cold(30) == replace(rest, held=1)
+    assert cold(30) == rest
     hold(program.team, Hold.Kind.TEAM, "", COMMAND, "a lawsuit")
-    assert cold(30) == archiving.Cold(0, 0, 2)
+    assert cold(30) == archiving.Cold(0, 0, 2, 0)
+
+
+@pytest.mark.parametrize("timed", [True, False])
+def test_age_is_of_the_last_step_for_archiving_and_retention(program: Program, timed: bool) -> None:
+    """Old logs that were just imported: both count them at once, and do it once they rest."""
+    session = aged(program, "old", 100)
+    Job.objects.all().delete()
+    now = timezone.now()
+    if not timed:
+        Session.objects.update(ended_at=None)
+    Session.objects.update(changed=now)
+    assert (counted := archiving.cold(program.team, 99, now)).at_work == counted.sessions == 1
+    due = retention.due(program.team, None, 99, now)
+    assert (due.sessions, due.at_work) == ([session.pk], {session.pk})
+    assert archiving.cold(program.team, 101, now).sessions == 0
+    assert not retention.due(program.team, None, 101, now).sessions
+    assert archiving.archive(program.team, 99, COMMAND) == 0
+    Session.objects.update(changed=now - timedelta(hours=1))
+    assert archiving.cold(program.team, 99, now) == replace(counted, at_work=0)
+    assert archiving.archive(program.team, 99, COMMAND) == 1
 
 
 def test_the_dry_run_reads_no_ids(program: Program) -> None:
@@ -280,7 +304,7 @@ def test_the_dry_run_reads_no_ids(program: Program) -> None:
     with CaptureQueriesContext(connection) as few:
         assert archiving.cold(program.team, 3, timezone.now()).sessions == 3
     asked = [one["sql"] for one in few if "block_count" in one["sql"]]
-    assert len(asked) == 2 and all("COUNT(" in sql or "SUM(" in sql for sql in asked)
+    assert len(asked) == 3 and all("COUNT(" in sql or "SUM(" in sql for sql in asked)
 
 
 def test_a_hold_that_comes_meanwhile_keeps_the_rest(
@@ -397,13 +421,16 @@ def test_it_is_counted_then_set(program: Program) -> None:
     assert_problem(program.ask("PUT", "/archiving", {"days": 30}), 403)
     key = eraser(program)
     counted = key.ask("PUT", "/archiving", {"days": 30, "dry_run": True}).json()
-    assert (counted["sessions"], counted["held"]) == (1, 0) and counted["bytes"] > 0
+    assert (counted["sessions"], counted["held"], counted["at_work"]) == (1, 0, 0)
+    assert counted["bytes"] > 0
     nothing = {"sessions": 0, "bytes": 0, "text_bytes": 0}
     assert key.get("/archiving") == {"days": None} | nothing
     assert key.ask("PUT", "/archiving", {"days": 30}).json() == {"days": 30} | nothing
     browser = browser_of(program.team)
     seen = str(shown(browser.post("/settings/data/archiving/", {"days": "30"})).text)
-    assert "1 session without a new step for 30 days" in " ".join(seen.split())
+    assert "1 session whose last step (without times, import) is older than 30 days" in " ".join(
+        seen.split()
+    )
     assert browser.post("/settings/data/archiving/", {"days": "60", "sure": "y"}).status_code == 302
     assert Retention.objects.get().archive_days == 60
     assert browser.post("/settings/data/archiving/", {"days": "0"}).status_code == 422
@@ -414,7 +441,11 @@ def test_on_the_command_line(program: Program) -> None:
     session = aged(program, "old", 100)
     Job.objects.all().delete()
     assert said("archive").startswith("Archived: 0 sessions")
-    assert said("archive", "--days", "30").startswith("Without a new step for 30 days: 1 sessions")
+    counted = said("archive", "--days", "30")
+    assert "older than 30 days, and not unpacked since: 1 sessions" in counted
+    Session.objects.update(changed=timezone.now())
+    assert "1 of them still at work" in said("archive", "--days", "30")
+    Session.objects.update(changed=session.changed)
     assert not Archive.objects.exists()
     assert "Archived 1 sessions" in said("archive", "--days", "30", "--now")
     assert Archive.objects.get().session_id == session.pk

@@ -9,6 +9,7 @@ from uuid import UUID
 import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
+from django.utils import timezone
 
 from sessions.models import AuditEntry, Hold, Retention, Session
 from tests.sessions.erasure.erasing import eraser, talk
@@ -35,8 +36,11 @@ def test_retention_is_counted_then_set(program: Program) -> None:
     assert_problem(program.ask("PUT", "/retention", wanted), 403)
     key = eraser(program)
     counted = key.ask("PUT", "/retention", wanted | {"dry_run": True}).json()
-    assert (counted["sessions"], counted["content"], counted["held"]) == (1, 0, 0)
-    assert counted["bytes"] > 0
+    nothing = {"content": 0, "held": 0, "at_work": 0}
+    assert counted == {"sessions": 1, "bytes": counted["bytes"]} | nothing and counted["bytes"] > 0
+    Session.objects.update(changed=timezone.now())
+    again = key.ask("PUT", "/retention", wanted | {"dry_run": True}).json()
+    assert again == counted | {"at_work": 1}
     assert key.get("/retention") == {"content_days": None, "session_days": None}
     assert key.ask("PUT", "/retention", wanted).json() == wanted
     assert key.get("/retention") == wanted
@@ -55,7 +59,11 @@ def test_retention_on_the_command_line(program: Program) -> None:
     aged(program, "old", 100)
     assert said("retention") == "Content: forever\nSessions: forever\n"
     counted = said("retention", "--content", "90", "--dry-run")
-    assert counted.startswith("Older than that now: the content of 1 sessions and 0 whole")
+    assert "older than that: the content of 1 sessions and 0 whole" in counted
+    assert "at work" not in counted
+    Session.objects.update(changed=timezone.now())
+    counted = said("retention", "--content", "90", "--dry-run")
+    assert "1 of them still at work (by an import or agent in the last 30 minutes): er" in counted
     assert not Retention.objects.exists()
     assert said("retention", "--content", "90").endswith("Content: 90 days\nSessions: forever\n")
     assert said("retention", "--sessions", "365").endswith("90 days\nSessions: 365 days\n")

@@ -175,6 +175,21 @@ def test_a_hold_keeps_it(program: Program):
     assert Session.objects.filter(pk=session.pk, content_erased=None).exists()
 
 
+def test_what_was_just_imported_is_counted_and_goes_once_it_rests(program: Program):
+    session = aged(program, "old", 100)
+    Session.objects.update(changed=timezone.now())
+    given = {"content_days": "", "session_days": "30"}
+    page = browser_of(program.team).post("/settings/data/retention/", given)
+    said = " ".join(str(shown(page).text).split())
+    assert "This erases 1 session older than 30 days" in said
+    assert "1 of them is still at work" in said and "erased later" in said
+    sweep(program, None, 30)
+    assert Session.objects.filter(pk=session.pk, erasing=None).exists()
+    Session.objects.update(changed=session.changed)
+    sweep(program, None, 30)
+    assert not Session.objects.exists()
+
+
 def test_it_runs_once_a_day(program: Program):
     retention.change(program.team, 90, None, COMMAND)
     now = timezone.now()
