@@ -167,12 +167,14 @@ def _write_to(names: tuple[str, ...]) -> Update:
 def _write_costs(made: Measuring) -> None:
     uses = {step: use for part in (*made.settled, *made.parts) for step, use in part.uses.items()}
     changed = [
-        ModelCall(pk=pk, cost_microusd=uses[call.step].cost)
+        {"call": pk, "cost_microusd": uses[call.step].cost}
         for call, pk, cost in made.news.calls
         if call.step in uses and uses[call.step].cost != cost
     ]
-    for call in changed:
-        _COST.run(call=call.pk, cost_microusd=call.cost_microusd)
+    if len(changed) > 1:
+        _COST.run_all(changed)
+    elif changed:
+        _COST.run(**changed[0])
     fields = ["tokens_before", "tokens_after", "cache_rewritten", "cost_microusd"]
     if made.resized:
         Revision.objects.bulk_update(made.resized, fields, batch_size=100)

@@ -7,7 +7,7 @@ it. Statements are for the ways that every message of an agent takes; all other 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache, cached_property
 from typing import Any, NamedTuple
@@ -96,18 +96,26 @@ class _Composed(NamedTuple):
         """A cursor that has executed it, with the given values in the database's form."""
         # Django's own `connection` looks this one up at each use of an attribute.
         database = connections[DEFAULT_DB_ALIAS]
-        values = [
+        with database.cursor() as cursor:
+            cursor.execute(self.sql, self._values(given, database))
+            yield cursor
+
+    def _values(self, given: dict[str, Any], database: Any) -> list[Any]:
+        return [
             one.field.get_db_prep_value(given[one.name], database) if type(one) is _Slot else one
             for one in self.parameters
         ]
-        with database.cursor() as cursor:
-            cursor.execute(self.sql, values)
-            yield cursor
 
     def run(self, given: dict[str, Any]) -> int:
         """Execute it; return the number of rows matched."""
         with self.executed(given) as cursor:
             return int(cursor.rowcount)
+
+    def run_all(self, given: Iterable[dict[str, Any]]) -> None:
+        """Execute it for each of these values, without waiting for the database each time."""
+        database = connections[DEFAULT_DB_ALIAS]
+        with database.cursor() as cursor:
+            cursor.executemany(self.sql, [self._values(one, database) for one in given])
 
 
 _first_uses: list[Callable[[], object]] = []
@@ -223,6 +231,10 @@ class Update:
     def run(self, **given: Any) -> int:
         """Execute it; return the number of rows matched."""
         return self._composed.run(given)
+
+    def run_all(self, given: Iterable[dict[str, Any]]) -> None:
+        """Execute it for each of these values: for many, a fraction of the work of `run`."""
+        self._composed.run_all(given)
 
 
 class Delete:
