@@ -19,7 +19,7 @@ from sessions.actions.jobs.attempts import PermanentFailure, Running
 from sessions.actions.jobs.jobs import ask_for
 from sessions.actions.memory import gathering
 from sessions.actions.policies import guardrails
-from sessions.actions.record.measure import is_outdated, measure
+from sessions.actions.record.measure import is_outdated, measure, measure_imported
 from sessions.actions.record.measured import ENGINE as MEASURES
 from sessions.actions.reviews import fact_ledgers, ranks, reviews
 from sessions.models import FactLedger, Job, Run, Session, Team
@@ -37,10 +37,29 @@ AT_ONCE = 200
 """Sessions per job; another job continues, so that others get their turn."""
 
 
+LONG, STEPS_PER_SECOND, LONGEST_PAUSE = 1000, 500, 300
+"""Steps above which figures of a session whose spans keep coming wait, and how long: a second per
+so many steps, up to so many seconds. Measuring takes under a tenth of that (our choice), however
+many requests bring the spans."""
+
+
 def ask(session: Session) -> Job:
     """Queue the assessment of a session; a little later, so that the process which asks can do
     it."""
     return ask_for(session, "assess", after=settings.TEND_SECONDS)
+
+
+def measure_soon(session: Session) -> None:
+    """Measure a session whose spans keep coming: a long one a little later, in a job."""
+    if session.step_count > LONG:
+        _ask_later(session)
+    else:
+        measure_imported(session)
+
+
+def _ask_later(session: Session, *, locked: bool = False) -> None:
+    pause = min(session.step_count / STEPS_PER_SECOND, LONGEST_PAUSE)
+    ask_for(session, "assess", locked=locked, after=pause)
 
 
 def ask_all(team: Team) -> Job | None:
@@ -99,7 +118,7 @@ def assess_session(session: Session, heard: Callable[[], None] | None = None) ->
     `heard` is called between the parts. Raises MissingBlob, DamagedBlob.
     """
     session.refresh_from_db()
-    if is_outdated(session):
+    if is_outdated(session) or _waits(session):
         measure(session)
     looked = False
     for revision in fact_ledgers.due(session):
@@ -123,7 +142,14 @@ def _ended(running: Running, session: Session, *, last: bool) -> bool:
         if not last and is_due(session, newest=True):
             return False
         jobs.remove(running.job.id, running.token)
+        if _waits(session):
+            _ask_later(session, locked=True)
         return True
+
+
+def _waits(session: Session) -> bool:
+    """Whether figures of an imported session are due; those of live ones are in `tend`."""
+    return not session.measured and session.source != SOURCE_LIVE
 
 
 def _walk(running: Running) -> None:
@@ -167,4 +193,5 @@ def _unassessed(team: Team) -> SessionQuerySet:
     )
     grown = ~Q(source=SOURCE_LIVE) & ~Q(assessment__steps=F("step_count"))
     kept = Session.objects.for_team(team).filter(erasing=None, content_erased=None, archived=None)
-    return kept.filter(old | grown)
+    own_job = Q(measured=False, step_count__gt=LONG) & ~Q(source=SOURCE_LIVE)
+    return kept.filter(old | grown).exclude(own_job)

@@ -18,7 +18,7 @@ from sessions.actions.imports.restored import COPY, restore
 from sessions.actions.imports.traced import append_traces
 from sessions.actions.masking.incoming import incoming
 from sessions.actions.record.append import link_parents
-from sessions.actions.record.measure import measure
+from sessions.actions.record.measure import measure, measure_imported
 from sessions.actions.record.prepare import Count
 from sessions.actions.search import indexing
 from sessions.importers import records
@@ -89,7 +89,8 @@ def run_import(
         if file.state == ImportFile.State.WAITING:
             _import_waiting(import_run, file, count, if_changed)
     for parent in link_parents(import_run.team):
-        measure(parent)
+        if parent.measured:
+            measure(parent)
     assess.ask_all(import_run.team)
     indexing.ask(import_run.team)
     progress(len(files), len(files))
@@ -147,7 +148,9 @@ def import_file(
         data = content()
         file.size = len(data)
         log = importers.parse(data, name_of(file.path))
-        is_trusted = file.import_run.job_id is None
+        job = file.import_run.job
+        is_trusted = job is None
+        keep_coming = job is not None and bool(job.payload.get("exported"))
         created = False
         for session, messages, new in _stored(team, log, count, if_changed, trusted=is_trusted):
             created = created or new
@@ -155,7 +158,7 @@ def import_file(
                 file.found.append(str(session.pk))
             file.new_messages += messages
             if not session.measured:
-                measure(session)
+                (assess.measure_soon if keep_coming else measure_imported)(session)
                 outdate(session)
     except DataError:
         _refuse(file, importers.NotALog(_TOO_LONG))

@@ -43,6 +43,13 @@ def measure(session: Session) -> None:
     session.reread()
 
 
+def measure_imported(session: Session) -> None:
+    """Measure an imported session, with what is stored meanwhile: no other job follows."""
+    measure(session)
+    while not session.measured:
+        measure(session)
+
+
 def is_outdated(session: Session) -> bool:
     """Whether its figures were measured by the rules of an older release."""
     runs = Run.objects.filter(session=session, origin=Run.Origin.RECORDED)

@@ -151,7 +151,10 @@ def entries(session: Session, run: Run) -> Entries:
 def _stored(run: Run, extent: Extent) -> Entries | None:
     """The stored columns with their later changes; None if they are of another form or newer."""
     # Read key and columns in one query, because another process may store newer ones meanwhile.
-    key, kept_json = _KEPT.first(run=run.pk)
+    row = _KEPT.first(run=run.pk)
+    if row is None:
+        return None  # the session is written again meanwhile, with another run
+    key, kept_json = row
     kept = _kept(key)
     if kept is None or kept[0].head > extent.head or kept[0].blocks > extent.blocks:
         return None

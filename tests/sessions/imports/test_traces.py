@@ -12,6 +12,7 @@ from codecs import BOM_UTF8
 from typing import Any
 
 import pytest
+from django.utils import timezone
 from google.protobuf.json_format import MessageToJson
 from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 from opentelemetry.exporter.otlp.proto.http import Compression
@@ -22,6 +23,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExportResult
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from compaction.tokens import counted
+from sessions.actions.assessments import assess
 from sessions.actions.imports import together, uploads
 from sessions.actions.imports.imports import run_import
 from sessions.actions.jobs import jobs
@@ -204,6 +206,43 @@ class TestOperation:
         with pytest.raises(jobs.Lost):
             together.take_along(Running(job, job.token), Import.objects.get(job=job))
         assert Import.objects.count() == 2
+
+    def test_long_sessions_are_measured_later(
+        self, program: Program, monkeypatch: pytest.MonkeyPatch
+    ):
+        def run(kind: str) -> Job:
+            waiting = Job.objects.get(kind=kind, state=Job.State.QUEUED)
+            job = jobs.claim(waiting.pk)
+            assert job and job.token and attempt(job.pk, job.token)
+            return waiting
+
+        def send(one: ReadableSpan) -> None:
+            data = encode_spans([one]).SerializeToString()
+            program.ask("POST", "/traces", data, content_type=PROTOBUF)
+            run(uploads.KIND)
+
+        def usage() -> tuple[bool, int]:
+            return Session.objects.values_list("measured", "usage_calls").get()
+
+        monkeypatch.setattr(assess, "LONG", 0)
+        monkeypatch.setattr(assess, "STEPS_PER_SECOND", 0.01)
+        first, second = spans()
+        send(first)
+        assert usage() == (False, 0)
+        measure = assess.measure
+
+        def meanwhile(session: Session) -> None:
+            measure(session)
+            monkeypatch.setattr(assess, "measure", measure)
+            send(second)
+
+        monkeypatch.setattr(assess, "measure", meanwhile)
+        run("assess")
+        assert usage() == (False, 1)
+        assert assess.ask_all(Team.objects.get()) is None, "its own job does it"
+        assert run("assess").wake_after > timezone.now()
+        assert usage() == (True, 2)
+        assert not Job.objects.filter(kind="assess").exists()
 
     def test_what_is_no_request_is_refused_in_its_report(self, program: Program):
         broken = encode_spans(spans()).SerializeToString()[:-9]

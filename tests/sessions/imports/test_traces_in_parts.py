@@ -27,7 +27,7 @@ from sessions.actions.imports.changed import IfChanged
 from sessions.actions.imports.imports import import_file
 from sessions.actions.masking import rules
 from sessions.actions.record.append import link_parents
-from sessions.actions.record.measure import measure
+from sessions.actions.record.measure import measure, measure_imported
 from sessions.importers.traces import traced_contexts
 from sessions.models import Entry, Hold, Import, ImportFile, Session, StepNote, Team
 from tests.conftest import Server, wait_until
@@ -199,6 +199,16 @@ def without_history(made: Traced) -> Traced:
         made.chat(main, [result(call, f"Found {call}.")], asks(following))
     made.end(main)
     return made
+
+
+def four_calls() -> Spans:
+    """Calls of one conversation, without content."""
+    made = Traced()
+    for number in range(4):
+        span = made.begin("chat", None, **{"conversation.id": "kelp"})
+        made.used(span, number + 1)
+        made.end(span)
+    return made.ended()
 
 
 TREES = {
@@ -420,12 +430,8 @@ def test_prompts_without_history_are_stored_once_in_any_order():
 @pytest.mark.django_db
 @pytest.mark.store
 def test_another_import_writes_the_group_again_meanwhile(monkeypatch: pytest.MonkeyPatch):
-    made, ours = Traced(), team()
-    for number in range(4):
-        span = made.begin("chat", None, **{"conversation.id": "kelp"})
-        made.used(span, number + 1)
-        made.end(span)
-    first, second, third, last = made.ended()
+    ours = team()
+    first, second, third, last = four_calls()
     append_all = traced.append_all
 
     def later(*args: Any, **kwargs: Any) -> Any:
@@ -462,6 +468,39 @@ def test_a_group_grows_while_it_is_read():
         send(ours, [[first]])
     assert not waiting
     assert stored(ours) == made_of([[first, second, last]])
+
+
+@pytest.mark.django_db
+def test_a_group_is_written_again_while_it_is_measured():
+    first, late, *others = four_calls()
+    whole, before = made_of([[first, late, *others]]), 0
+    while True:
+        ours = team()
+        send(ours, [[first, *others]])
+        session, late_one = Session.objects.get(team=ours), Between(before, ours, late)
+        with connection.execute_wrapper(late_one):
+            measure_imported(session)
+        if not late_one.sent:
+            break
+        assert stored(ours) == whole, f"before query {before}"
+        before += 1
+    assert before > 5
+
+
+class Between:
+    """Sends a span before the n-th query outside of transactions."""
+
+    def __init__(self, number: int, ours: Team, span: ReadableSpan) -> None:
+        self.left, self.ours, self.span = number, ours, span
+        self.depth, self.sent = len(connection.savepoint_ids), False
+
+    def __call__(self, execute: Any, *asked: Any) -> Any:
+        if len(connection.savepoint_ids) == self.depth and not self.sent:
+            self.sent = self.left == 0
+            self.left -= 1
+            if self.sent:
+                send(self.ours, [[self.span]])
+        return execute(*asked)
 
 
 def test_a_batch_processor_of_opentelemetry_sends_to_a_server(served: Server):
