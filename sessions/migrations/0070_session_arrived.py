@@ -14,11 +14,12 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
+        # Removed first: who locks the table for that after building an index meets a deadlock.
+        # Of indexes that cost the same, SQLite takes the one made last: the small ones.
+        *(migrations.RemoveIndex("session", name) for name in PARTIAL),
         migrations.AddIndex(
             "session", models.Index(fields=["team", "created"], name="session_arrived")
         ),
-        # Of indexes that cost the same, SQLite takes the one made last: the small ones.
-        *(migrations.RemoveIndex("session", name) for name in PARTIAL),
         *(
             migrations.AddIndex("session", models.Index(fields=["team"], condition=rows, name=name))
             for name, rows in PARTIAL.items()

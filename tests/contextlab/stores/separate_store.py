@@ -39,19 +39,21 @@ class Store(ABC):
 
     def run(self, *arguments: str, program: str = "contextlab.cli") -> tuple[int, str]:
         """Run a command; return its exit code and stderr."""
-        done = subprocess.run(
-            [sys.executable, "-m", program, *arguments],
+        started = self.start(*arguments, program=program)
+        _, stderr = started.communicate()
+        return started.returncode, stderr
+
+    def start(self, *arguments: str, program: str = "contextlab.cli") -> subprocess.Popen[str]:
+        """Start a command, whose output can be read."""
+        folder = {"CONTEXTLAB_DATA_DIR": str(self.folder)}
+        return subprocess.Popen(
+            [sys.executable, "-u", "-m", program, *arguments],
             cwd=ROOT,
-            env={
-                **os.environ,
-                "CONTEXTLAB_DATA_DIR": str(self.folder),
-                "DATABASE_URL": self.url,
-                "REDIS_URL": "",
-            },
-            capture_output=True,
+            env={**os.environ, **folder, "DATABASE_URL": self.url, "REDIS_URL": ""},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
         )
-        return done.returncode, done.stderr
 
     def run_all(self, *commands: str) -> list[tuple[int, str]]:
         """Run commands at once; return exit code and stderr of each."""

@@ -5,9 +5,12 @@
 (`demo.play(…, without=…)`) and one simulated policy (`presets=["offload-first"]`).
 """
 
+from contextlib import closing
 from pathlib import Path
 
 import pytest
+
+from tests.contextlab.stores.separate_store import PostgresStore
 
 STORE = Path(__file__).with_name("store_9ecb88f")
 TITLES = {
@@ -87,3 +90,18 @@ def test_a_store_with_some_of_the_replaced_migrations_is_refused_in_one_sentence
         assert said.count("\n") == said.count(".") == 1
     assert store.run("doctor")[0] == 1
     assert store.schema() == before
+
+
+def test_a_migration_that_agents_keep_waiting_is_tried_again(postgres, tmp_path):
+    store = PostgresStore(tmp_path / "store", postgres)
+    store.migrate()
+    assert store.run("migrate", "agent_sessions", "0071", "--no-backup") == (0, "")
+    with closing(store.connect()) as agent:
+        agent.execute("LOCK TABLE agent_sessions_modelcall IN ACCESS SHARE MODE")
+        with store.start("migrate", "--no-backup") as migrating:
+            assert any("tries again" in line for line in migrating.stdout)
+            agent.rollback()
+            assert migrating.communicate()[1] == ""
+    assert migrating.returncode == 0
+    assert store.run("migrate", "--check") == (0, "")
+    store.administer(f"DROP DATABASE {store.name} WITH (FORCE)")
