@@ -89,7 +89,7 @@ def _news(team: Team, at: datetime, reviewer: User | None) -> Iterator[NewThings
     if found["lost"]:
         url = sessions + filters.address(flags=("lost",))
         yield NewThings(_many(found["lost"], "lost fact") + " needed again", url)
-    if reviewer is not None:
+    if reviewer is not None and found["many"]:
         # An item comes after its session: the first condition has an index.
         arrived = open_to(team, reviewer).filter(
             created__gte=at, revision__run__session__created__gte=at

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from uuid import UUID
 
 from django.contrib.auth.models import User
 from django.http import HttpRequest
@@ -19,7 +20,7 @@ from sessions.actions.reviews.losses import stored_cost
 from sessions.actions.reviews.ranks import WORST
 from sessions.actions.reviews.reservations import open_to
 from sessions.figures import percent
-from sessions.models import ReviewItem, Run, Session, Team
+from sessions.models import ReviewItem, Session, Team
 from sessions.models.dashboard.waiting import MOST, running_sessions, waiting_work
 from sessions.views.live.low_recall import low_recall
 
@@ -59,15 +60,26 @@ def _rows(request: HttpRequest, team: Team) -> Iterator[WaitingRow]:
         url = reverse("rollout", args=[pk])
         yield WaitingRow(f"{version} is at {share} %", f"Rollout {state}.", "Open", url)
     if isinstance(request.user, User) and allowed(request, team, "review"):
-        items = open_to(team, request.user)
-        many = len(items.order_by().values_list("pk")[:MOST])
-        if many:
-            title = _count(many, "compaction", "waits for review", "wait for review")
-            named = items.select_related("revision__run__session", "revision__fact_ledger")
-            named = named.defer(*(f"revision__run__{column}" for column in Run.LARGE))
-            worst = tuple(_lost(one) for one in named.order_by(*WORST)[:NAMED])
-            line = "" if many == 1 else "The worst:"
-            yield WaitingRow(title, line, "Review", reverse("reviews"), worst)
+        items = open_to(team, request.user).order_by(*WORST).values_list("pk", flat=True)
+        waiting = list(items[:MOST])
+        if waiting:
+            title = _count(len(waiting), "compaction", "waits for review", "wait for review")
+            line = "" if len(waiting) == 1 else "The worst:"
+            yield WaitingRow(title, line, "Review", reverse("reviews"), _worst(waiting[:NAMED]))
+
+
+_SHOWN = (
+    *("revision__number", "revision__step", "revision__run__origin"),
+    *("revision__run__session__title", "revision__run__session__external_id"),
+    *("revision__fact_ledger__after", "revision__fact_ledger__missed"),
+)
+"""What a row shows of a compaction: composing a query for all columns takes longer than it does."""
+
+
+def _worst(keys: list[UUID]) -> tuple[tuple[str, str, str], ...]:
+    rows = ReviewItem.objects.filter(pk__in=keys).order_by(*WORST).only(*_SHOWN)
+    related = rows.select_related("revision__run__session", "revision__fact_ledger")
+    return tuple(_lost(one) for one in related)
 
 
 def _lost(item: ReviewItem) -> tuple[str, str, str]:
