@@ -154,9 +154,12 @@ def _causes(row: StoredFigures) -> list[Card]:
 
 
 def cards_of(session: Session) -> list[Card]:
-    """The cards of a session's cache breaks, not judged: the recorded run has those of all
-    calls."""
-    row = stored(Run.objects.get(session=session, origin=Run.Origin.RECORDED))
+    """The cards of a session's cache breaks, not judged: the recorded run has those of all calls.
+    A session without a message has no run yet."""
+    run = Run.objects.filter(session=session, origin=Run.Origin.RECORDED).first()
+    if run is None:
+        return []
+    row = stored(run)
     return _causes(row) if row.columns or row.tail is not None else []
 
 

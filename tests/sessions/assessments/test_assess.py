@@ -280,6 +280,14 @@ def test_damaged_bytes_of_one_session_keep_no_other_from_it():
     assert not Job.objects.exists()
 
 
+def test_a_session_without_a_message_keeps_no_other_from_it():
+    put_session(local_team(), "opened", SessionFields())
+    stored(user("Something else.", key="u"), external_id="s2")
+    work(assess.ask_all(local_team()))
+    assert not Job.objects.exists()
+    assert Assessment.objects.filter(session__external_id="s2").exists()
+
+
 def test_an_ended_session_is_tended_once_more():
     put_session(local_team(), "run", SessionFields(outcome="abandoned"))
     assert not Job.objects.exists(), "there is nothing of it"
