@@ -16,13 +16,15 @@ from django.utils import timezone
 from sessions.actions.accounts import audit
 from sessions.actions.accounts.members import LastOwner
 from sessions.actions.erasure import erase, people, receipts, rows, unread
-from sessions.actions.erasure.holds import refuse_held
+from sessions.actions.erasure.holds import Held, refuse_held
 from sessions.actions.jobs import jobs
 from sessions.actions.record.erased import CHUNK
 from sessions.models import ErasedSession, Erasure, Membership, Session, Team
 from sessions.models.erasure.erasures import keyed_name
 
 Kind = Erasure.Kind
+FIRST = 20
+"""Sessions that a dry run names."""
 
 
 class NothingToErase(ValueError):
@@ -45,13 +47,21 @@ class ErasureRule:
 @dataclass(frozen=True, slots=True)
 class Scope:
     """What an erasure would delete: sessions with their sub-agents, rows by table, and bytes of
-    messages, before compression. `shared` were delivered to sessions that stay."""
+    messages, before compression. `shared` were delivered to sessions that stay; `held` is the
+    hold that forbids it, "" without one. `first` are ids of sessions with their external ids."""
 
     rule: ErasureRule
     sessions: list[UUID]
     rows: dict[str, int] = field(default_factory=dict)
     bytes: int = 0
     shared: int = 0
+    held: str = ""
+    first: dict[UUID, str] = field(default_factory=dict)
+
+    @property
+    def more(self) -> int:
+        """How many sessions are not among the first."""
+        return len(self.sessions) - len(self.first)
 
 
 def scope_of(team: Team, rule: ErasureRule, sessions: Sequence[UUID]) -> Scope:
@@ -63,7 +73,15 @@ def scope_of(team: Team, rule: ErasureRule, sessions: Sequence[UUID]) -> Scope:
     for start in range(0, len(sessions), CHUNK):
         some = sessions[start : start + CHUNK]
         shared += rows.delivered_outside(some)
-    return Scope(rule, list(sessions), counted, rows.text_bytes(list(sessions)), shared)
+    held = ""
+    try:
+        refuse_held(team, sessions, whole_team=rule.kind == Kind.TEAM)
+    except Held as refusal:
+        held = str(refusal)
+    named = Session.objects.for_team(team).filter(pk__in=list(sessions[:FIRST]))
+    first = dict(named.order_by("external_id").values_list("pk", "external_id"))
+    size = rows.text_bytes(list(sessions))
+    return Scope(rule, list(sessions), counted, size, shared, held, first)
 
 
 def begin(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 from uuid import UUID
@@ -109,6 +110,13 @@ Deleted = Callable[[str, int], None]
 def name_of(model: type[models.Model]) -> str:
     """The name of a table in counts."""
     return str(model._meta.verbose_name)
+
+
+def said(name: str, many: int) -> str:
+    """The name of so many rows."""
+    if many == 1 or name.endswith("s"):
+        return name
+    return re.sub("([^aeiou])y$", r"\1ie", name) + "s"
 
 
 def rows_of(model: type[models.Model], ways: Ways, pk: UUID) -> QuerySet[Any]:

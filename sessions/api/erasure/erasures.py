@@ -65,6 +65,8 @@ def describe_scope(scope: Scope) -> dict[str, Any]:
         "rows": scope.rows,
         "bytes": scope.bytes,
         "delivered": scope.shared,
+        "first": list(scope.first.values()),
+        "held": scope.held or None,
     }
 
 
@@ -94,7 +96,8 @@ def erasures(request: HttpRequest, limit: int = Query(50, ge=1, le=ROWS_AT_ONCE)
 @done_once
 def erase(request: HttpRequest, wanted: shapes.ErasureIn) -> HttpResponse:
     """Erase what a rule names, with everything made of it (202), or count it (200). A key needs the
-    scope `erase`. 409 if a legal hold forbids it; 422 if nothing is stored under this name."""
+    scope `erase`. 409 if a legal hold forbids it, which a count only names; 422 if nothing is
+    stored under this name."""
     team = team_to(request, "erase")
     rule = ErasureRule(Erasure.Kind(wanted.kind), wanted.value)
     return _answer(request, team, rule, reason=wanted.reason, dry_run=wanted.dry_run)

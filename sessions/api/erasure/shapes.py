@@ -24,13 +24,16 @@ class ErasureIn(Schema):
 
 class ScopeOut(Schema):
     """What an erasure would delete: sessions with their sub-agents, rows by table, bytes of
-    messages. `delivered` shares stay in the records of sessions that received them."""
+    messages. `delivered` shares stay in the records of sessions that received them. `first` are the
+    ids of up to 20 of the sessions; `held` is the legal hold that forbids it."""
 
     kind: Kind
     sessions: int
     rows: dict[str, int]
     bytes: int
     delivered: int
+    first: list[str]
+    held: str | None
 
 
 class ErasureOut(Schema):

@@ -17,6 +17,7 @@ from sessions.actions.erasure import receipts, remnants
 from sessions.actions.erasure.again import again
 from sessions.actions.erasure.holds import Held
 from sessions.actions.erasure.requests import ErasureRule, NothingToErase, Scope, begin, scope_of
+from sessions.actions.erasure.rows import said
 from sessions.actions.erasure.rules import sessions_of
 from sessions.actions.jobs import jobs
 from sessions.actions.jobs.attempts import attempt
@@ -130,8 +131,15 @@ class Command(BaseCommand):
         self._hand_out(erasure, path)
 
     def _show(self, scope: Scope) -> None:
-        rows = ", ".join(f"{many:,} {name}" for name, many in scope.rows.items() if many)
+        rows = ", ".join(
+            f"{many:,} {said(name, many)}" for name, many in scope.rows.items() if many
+        )
         self.stderr.write(f"{rows or 'no rows'}; {scope.bytes:,} bytes of messages.")
+        if scope.first:
+            more = f" and {scope.more:,} more" if scope.more else ""
+            self.stderr.write(f"Sessions: {', '.join(scope.first.values())}{more}.")
+        if scope.held:
+            self.stderr.write(scope.held)
         if scope.shared:
             self.stderr.write(
                 f"{scope.shared} shares were delivered to other sessions: what these received "

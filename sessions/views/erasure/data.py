@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
-from django.apps import apps
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -16,7 +15,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from sessions.access import actor_of, require, team_to, teams_of
 from sessions.actions.accounts.members import LastOwner
-from sessions.actions.erasure import archiving, holds, receipts, retention
+from sessions.actions.erasure import archiving, holds, receipts, retention, rows
 from sessions.actions.erasure.archiving import archives_of
 from sessions.actions.erasure.holds import Held
 from sessions.actions.erasure.requests import ErasureRule, NothingToErase, Scope, begin, scope_of
@@ -50,8 +49,7 @@ def data(request: HttpRequest) -> HttpResponse:
         return _page(request, team, form=form, status=400)
     try:
         found = scope_of(team, rule, sessions_of(team, rule))
-        holds.refuse_held(team, found.sessions, whole_team=rule.kind == Erasure.Kind.TEAM)
-    except (NothingToErase, Held) as error:
+    except NothingToErase as error:
         return _page(request, team, form=EraseForm(initial=asked), problem=str(error), status=409)
     return _page(request, team, form=EraseForm(initial=asked), scope=found)
 
@@ -73,15 +71,15 @@ def _page(
     status: int = 200,
     **more: Any,
 ) -> HttpResponse:
-    rows = Erasure.objects.filter(team=team).select_related("job").order_by("-created")
-    shown = page(rows, request.GET.get("cursor", ""), "created", size=20)
+    made = Erasure.objects.filter(team=team).select_related("job").order_by("-created")
+    shown = page(made, request.GET.get("cursor", ""), "created", size=20)
     context = {
         "section": "settings",
         "page": "data",
         "team": team,
         "form": form or EraseForm(),
         "scope": scope,
-        "counts": [(_plural(name, many), many) for name, many in scope.rows.items() if many]
+        "counts": [(rows.said(name, many), many) for name, many in scope.rows.items() if many]
         if scope
         else [],
         "holds": [(row, _held_name(row)) for row in holds.in_force(team)],
@@ -95,16 +93,6 @@ def _page(
         **more,
     }
     return render(request, "erasure/data.html", context, status=status)
-
-
-def _plural(name: str, many: int) -> str:
-    """The name of a table's rows, as `name_of` and Django form them."""
-    models = {
-        str(one._meta.verbose_name): one
-        for one in apps.get_app_config("agent_sessions").get_models()
-    }
-    plural = models[name]._meta.verbose_name_plural if name in models else f"{name}s"
-    return name if many == 1 else str(plural)
 
 
 def _kept(team: Team) -> RetentionForm:
