@@ -7,7 +7,6 @@ import os
 import re
 import socket
 import subprocess
-import sys
 import threading
 import urllib.request
 from collections.abc import Iterator
@@ -19,6 +18,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import httpx2
 
+from tests import preloaded
 from tests.empty_store import ROOT, with_tables
 
 START_SECONDS = 300  # beside eight busy processes on two cores a start took over 60
@@ -31,7 +31,7 @@ CSRF = re.compile(r'name="csrf-token" content="(\w+)"')
 class Server:
     """A `contextlab serve` of its own, with its own data."""
 
-    process: subprocess.Popen[str]
+    process: preloaded.Process
     data_dir: Path
     address: str
     """Without a slash at its end."""
@@ -126,13 +126,12 @@ def start_server(data_dir: Path, **environment: str) -> Server:
         **environment,
     }
     with (data_dir / "stderr.log").open("a") as log:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "contextlab.cli", "serve"],
+        process = preloaded.start(
+            ["-m", "contextlab.cli", "serve"],
             cwd=data_dir,  # it must not matter where it is started
             env=env,
             stdout=subprocess.PIPE,
-            stderr=log,
-            text=True,
+            stderr=log.fileno(),
         )
     assert process.stdout is not None
     # A server that hangs is killed, which ends the loop below.

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -14,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from contextlab.client import ContextLab
-from tests import provider_rules
+from tests import preloaded, provider_rules
 from tests.agent import MODEL, Agent, Ledger, digest
 from tests.conftest import ROOT, Server, wait_until
 from tests.faults.store import Store
@@ -26,8 +24,8 @@ PACE = float(os.environ.get("CONTEXTLAB_FAULT_PACE", "0"))
 
 def new_token(data_dir: Path, **environment: str) -> str:
     """A key of the team that the login address leads to."""
-    made = subprocess.run(
-        [sys.executable, "-m", "contextlab.cli", "token", "create", "--team", "local", "--json"],
+    made = preloaded.run(
+        ["-m", "contextlab.cli", "token", "create", "--team", "local", "--json"],
         env={
             **{name: value for name, value in os.environ.items() if name != "REDIS_URL"},
             "PYTHONPATH": str(ROOT),
@@ -35,10 +33,8 @@ def new_token(data_dir: Path, **environment: str) -> str:
             "DATABASE_URL": "",
             **environment,
         },
-        capture_output=True,
-        text=True,
-        check=True,
     )
+    assert made.returncode == 0, made.stderr
     return str(json.loads(made.stdout)["token"])
 
 

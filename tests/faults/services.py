@@ -6,12 +6,12 @@ import getpass
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from tests import preloaded
 from tests.conftest import ROOT, Server, free_port, start_server, unavailable, wait_until
 
 IN_FULL = "CONTEXTLAB_FAULT_STEPS" in os.environ
@@ -122,18 +122,18 @@ class Deployment:
         self.workers = [self._start("worker"), self._start("worker")]
         self.web: Server = start_server(folder, **self.environment)
 
-    def _start(self, command: str) -> subprocess.Popen[bytes]:
+    def _start(self, command: str) -> preloaded.Process:
         with (self.folder / "workers.log").open("a") as log:
-            return subprocess.Popen(
-                [sys.executable, "-m", "contextlab.cli", command],
+            return preloaded.start(
+                ["-m", "contextlab.cli", command],
                 env={
                     **os.environ,
                     "PYTHONPATH": str(ROOT),
                     "CONTEXTLAB_DATA_DIR": str(self.folder),
                     **self.environment,
                 },
-                stdout=log,
-                stderr=log,
+                stdout=log.fileno(),
+                stderr=log.fileno(),
             )
 
     def kill_worker(self, number: int) -> None:

@@ -12,6 +12,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from tests import preloaded
 from tests.conftest import ROOT
 from tests.empty_store import empty_database, with_tables
 
@@ -37,19 +38,23 @@ class Store(ABC):
         folder.mkdir()
         self.folder = folder
 
+    @property
+    def environment(self) -> dict[str, str]:
+        """The environment of commands on it."""
+        where = {"CONTEXTLAB_DATA_DIR": str(self.folder), "DATABASE_URL": self.url}
+        return {**os.environ, **where, "REDIS_URL": ""}
+
     def run(self, *arguments: str, program: str = "contextlab.cli") -> tuple[int, str]:
         """Run a command; return its exit code and stderr."""
-        started = self.start(*arguments, program=program)
-        _, stderr = started.communicate()
-        return started.returncode, stderr
+        done = preloaded.run(["-m", program, *arguments], env=self.environment)
+        return done.returncode, done.stderr
 
     def start(self, *arguments: str, program: str = "contextlab.cli") -> subprocess.Popen[str]:
         """Start a command, whose output can be read."""
-        folder = {"CONTEXTLAB_DATA_DIR": str(self.folder)}
         return subprocess.Popen(
             [sys.executable, "-u", "-m", program, *arguments],
             cwd=ROOT,
-            env={**os.environ, **folder, "DATABASE_URL": self.url, "REDIS_URL": ""},
+            env=self.environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

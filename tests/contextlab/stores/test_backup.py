@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
-import sys
 import zipfile
 from collections.abc import Callable
 from contextlib import closing
@@ -19,6 +17,7 @@ import pytest
 from contextlab.backup import archive, sqlite
 from contextlab.backup.archive import BackupUnderway, Manifest, NotABackup
 from contextlab.backup.backup import KEPT_BEFORE_MIGRATIONS as BACKUPS_KEPT
+from tests import preloaded
 from tests.conftest import ROOT, Server
 from tests.contextlab.stores.separate_store import PostgresStore, SqliteStore, Store
 from tests.faults.live_agent import Work
@@ -225,14 +224,8 @@ _DAMAGES: dict[str, Callable[[Path], Any]] = {
 
 def dying(store: Store, piece: int, *arguments: str) -> int:
     """Run a command that ends like kill -9 at a piece of the store; return its exit code."""
-    environment = {
-        **os.environ,
-        "CONTEXTLAB_DATA_DIR": str(store.folder),
-        "DATABASE_URL": store.url,
-        "REDIS_URL": "",
-    }
-    command = [sys.executable, "-c", DIES_AT, str(piece), *arguments]
-    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True).returncode
+    started = ["-c", DIES_AT, str(piece), *arguments]
+    return preloaded.run(started, env=store.environment).returncode
 
 
 @pytest.mark.fault("R4")
@@ -295,5 +288,4 @@ def test_a_backup_while_an_agent_works_is_one_moment(
 def _command(folder: Path, *arguments: str) -> int:
     environment = {**os.environ, "CONTEXTLAB_DATA_DIR": str(folder), "DATABASE_URL": ""}
     environment.pop("REDIS_URL", None)
-    command = [sys.executable, "-m", "contextlab.cli", *arguments]
-    return subprocess.run(command, cwd=ROOT, env=environment).returncode
+    return preloaded.run(["-m", "contextlab.cli", *arguments], env=environment).returncode

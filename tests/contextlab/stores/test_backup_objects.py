@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.conftest import ROOT
+from tests import preloaded
 from tests.contextlab.stores.separate_store import PostgresStore, Store
 from tests.contextlab.stores.test_backup import SAMPLES, TABLES
 from tests.object_storage import ObjectStorage, object_storage
@@ -55,13 +52,8 @@ def reached(bucket: ObjectStorage, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def dying(store: Store, at: int, *arguments: str) -> int:
     """A command that ends at a request to object storage; its exit code."""
-    environment = {"CONTEXTLAB_DATA_DIR": str(store.folder), "DATABASE_URL": store.url}
-    return subprocess.run(
-        [sys.executable, "-c", DIES_AT, str(at), *arguments],
-        cwd=ROOT,
-        env={**os.environ, **environment, "REDIS_URL": ""},
-        capture_output=True,
-    ).returncode
+    started = ["-c", DIES_AT, str(at), *arguments]
+    return preloaded.run(started, env=store.environment).returncode
 
 
 def content(store: Store) -> dict[str, list[Any]]:

@@ -6,8 +6,6 @@ import gzip
 import json
 import os
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -15,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from sessions.actions.record.checks import RULES
+from tests import preloaded
 from tests.conftest import ROOT, Server, wait_until
 from tests.faults.store import in_data_dir
 
@@ -117,8 +116,7 @@ def command(tmp_path: Path) -> Command:
     }
 
     def run(*arguments: str) -> tuple[int, str]:
-        line = [sys.executable, "-m", "contextlab.cli", *arguments]
-        done = subprocess.run(line, env=environment, capture_output=True, text=True)
+        done = preloaded.run(["-m", "contextlab.cli", *arguments], env=environment)
         assert not done.stderr, done.stderr
         return done.returncode, done.stdout
 
