@@ -57,9 +57,12 @@ class Agent:
         ]  # fmt: skip
         assert whole[-1]["candidates"][0]["finishReason"] == "STOP"
         parts = [part for one in whole for part in one["candidates"][0]["content"]["parts"]]
-        parts = [part for part in parts if part.get("text") != ""]
-        self.contents.append({"role": "model", "parts": parts})
-        return parts
+        self.sent = [*self.contents]
+        if self.streamed:  # as google-genai does
+            self.contents += [{"role": "model", "parts": [part]} for part in parts]
+        else:
+            self.contents.append({"role": "model", "parts": parts})
+        return [part for part in parts if part.get("text") != ""]
 
     def give(self, output: str) -> None:
         """The output of the tool."""
@@ -79,7 +82,7 @@ def test_an_observed_session_is_recorded_and_its_requests_are_unchanged(
         it.give("kelp")
         assert it.ask() == [{"text": "Kelp."}]
     assert it.mark == "recording"
-    assert model.bodies[1]["contents"] == it.contents[:3]
+    assert model.bodies[1]["contents"] == it.sent
     assert kinds(lab, name) == [["text"], ["shell"], ["tool_result"], ["text"]]
     session = lab.request("GET", f"sessions/{name}")
     assert (session["model"], session["steps"]) == (MODEL, 2)
@@ -108,6 +111,7 @@ def test_a_managed_session_reads_back_without_the_agent(
             it.give(LOG[-9_000:].replace("kelp", f"kelp {number}"))
         assert it.ask() == [{"text": "Let me look. "}, {"text": "It ends in kelp."}]
         assert it.mark == "managed"
+        it.contents.append({"parts": [{"text": ""}]})  # the end of a stream, without a role
         it.contents.append({"role": "user", "parts": [{"text": "Thanks."}]})
         it.ask()
     [own] = SHELL["functionDeclarations"]
@@ -119,6 +123,10 @@ def test_a_managed_session_reads_back_without_the_agent(
     )
     assert "read_back" not in json.dumps(it.contents)
     assert model.bodies[STEPS + 2]["contents"][1]["parts"][0]["thoughtSignature"]
+    stored = lab.request("GET", f"sessions/{name}/messages", query={"limit": 500})["messages"]
+    asked = [one["content"] for one in stored if one["role"] == "user"]
+    texts = [one for content in asked for one in content if one["type"] == "text"]
+    assert [one["text"] for one in texts] == ["What does the log say?", "Thanks."]
     flat = [kind for message in kinds(lab, name) for kind in message]
     assert flat.count("read_back") == 1
 
