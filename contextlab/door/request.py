@@ -36,6 +36,10 @@ _KEY_NEEDED = (
     f"A body above {SMALL_BODY >> 10} KB needs a valid key or session. Send "
     "`Authorization: Bearer clk_…`; create a key with `contextlab token create --team NAME`."
 )
+_KEY_UNKNOWN = (
+    "The key or session is unknown, revoked or expired. Create a key with `contextlab token create "
+    "--team NAME`."
+)
 
 
 class DoorRequest(WebRequest):
@@ -107,7 +111,7 @@ class DoorRequest(WebRequest):
         if payer:
             self.channel.transport.resumeProducing()
         else:
-            self.refuse(401, _KEY_NEEDED)
+            self.refuse(401, _KEY_UNKNOWN)
 
     def credentials(self) -> Any:
         """The credentials in the headers, unchecked."""

@@ -10,6 +10,7 @@ import ssl
 import subprocess
 import sys
 import threading
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -237,3 +238,38 @@ def test_an_agent_reads_the_first_event_before_the_provider_sends_the_last(
         return any(row["external_id"] != "large" for row in rows)
 
     wait_until(recorded)
+
+
+def test_addresses_with_keys_are_not_in_its_log(tmp_path: Path) -> None:
+    port = free_port()
+    environment = {
+        **os.environ,
+        "XDG_DATA_HOME": str(tmp_path),
+        "CONTEXTLAB_SITE": f"http://127.0.0.1:{port}",
+        "CONTEXTLAB_ROOT_PATH": "/contextlab",
+        "CONTEXTLAB_AGENT_PROXIES": f"to 127.0.0.1:{free_port()}",
+    }
+    command = [caddy(), "run", "--config", str(CADDYFILE), "--adapter", "caddyfile"]
+    asked = f"http://127.0.0.1:{port}/contextlab/proxy/clk_s3cret/anthropic/v1/messages"
+    with (tmp_path / "log").open("w+") as log:
+        front = subprocess.Popen(command, env=environment, stderr=log)
+        try:
+            wait_until(lambda: refused_by(asked) == 502)
+        finally:
+            front.terminate()
+            front.wait()
+        said = (tmp_path / "log").read_text()
+    assert "connection refused" in said
+    assert "/proxy/" in said
+    assert "s3cret" not in said
+
+
+def refused_by(address: str) -> int:
+    """The status of an error; 0 if nothing listens yet."""
+    try:
+        urllib.request.urlopen(address, timeout=60)
+    except urllib.error.HTTPError as error:
+        return error.code
+    except urllib.error.URLError:
+        return 0
+    raise AssertionError(f"{address} answers")

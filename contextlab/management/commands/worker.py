@@ -47,6 +47,8 @@ class Command(BaseCommand):
             app.worker_main(
                 ["worker", f"--concurrency={concurrency}", "--loglevel=WARNING"]
                 + ["--queues", queues, "--without-mingle", "--without-gossip"]
+                # Several on one machine: `celery inspect` finds each by its name.
+                + ["--hostname", f"contextlab-{os.getpid()}@%h"]
             )
         finally:
             if not tasks.leaving.is_set():

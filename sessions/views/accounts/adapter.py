@@ -19,7 +19,7 @@ from django.contrib.auth.models import User
 from django.db import connection, transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.urls import reverse
+from django.urls import get_script_prefix, reverse, set_script_prefix
 from django.utils.http import url_has_allowed_host_and_scheme
 
 from sessions.access import ip_of
@@ -175,9 +175,11 @@ def _known(request: HttpRequest, name: str) -> str:
 
 def later(work: Callable[..., None], *given: Any) -> None:
     """Do something that the answer must not wait for: its time would tell something."""
-    request = context.request
+    # Of the thread: where the server's addresses begin.
+    request, root = context.request, get_script_prefix()
 
     def do() -> None:
+        set_script_prefix(root)
         try:
             with context.request_context(request):
                 work(*given)

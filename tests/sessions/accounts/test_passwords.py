@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from importlib import import_module
 from io import StringIO
+from queue import Queue
 from typing import Any
 
 import pytest
@@ -16,11 +17,13 @@ from django.contrib.auth.models import User
 from django.core import mail
 from django.core.management import CommandError, call_command
 from django.test import Client
+from django.urls import get_script_prefix, reverse, set_script_prefix
 
 from sessions.actions.accounts.emails import store_email
 from sessions.actions.accounts.teams import local_user
 from sessions.models import Membership, Team
 from sessions.views.accounts import adapter, forms
+from sessions.views.accounts.adapter import later
 from tests.sessions.people import PASSWORD, QUICK, acts, browser, member, person, shown, sign_in
 
 pytestmark = [pytest.mark.store, pytest.mark.django_db]
@@ -202,3 +205,14 @@ def test_a_mail_says_where_the_link_leads(team: Team):
     browser().post("/login/forgotten/", {"email": "mara@example.org"})
     assert PASSWORD not in mail.outbox[0].body
     assert "/login/reset/" in mail.outbox[0].body
+
+
+def test_a_mail_written_later_has_the_path_of_the_server():
+    found: Queue[str] = Queue()
+    before = get_script_prefix()
+    set_script_prefix("/lab/")
+    try:
+        later(lambda: found.put(reverse("account_reset_password_from_key_done")))
+    finally:
+        set_script_prefix(before)
+    assert found.get(timeout=30) == "/lab/login/reset/done/"
