@@ -128,8 +128,8 @@ def _draft(request: HttpRequest, team: Team, wanted: str | dict[str, Any]) -> Po
 
 @lab.get("simulations/{uuid:simulation_id}", response=shapes.SimulationOut, url_name="simulation")
 def simulation(request: HttpRequest, simulation_id: UUID, of: str = "") -> HttpResponse:
-    """Get a simulation's results so far, over finished sessions; `of=name@3` names one of its
-    versions, to compare that one with what was recorded."""
+    """Get a simulation's results so far, over finished sessions; `of=name@3` compares that version
+    with what was recorded."""
     found = _simulation(request, simulation_id)
     return json_answer(simulation_body(request, found, version_of(found, of)))
 

@@ -30,7 +30,7 @@ router = Router(tags=["Lab"])
 @done_once
 def ask(request: HttpRequest, wanted: shapes.TuningIn) -> HttpResponse:
     """Queue a search: simulate variants of a policy on recorded sessions, then variants of the
-    best, until `trials` are tried. Nothing else changes."""
+    best, until `trials` are tried."""
     team = team_to(request, "write")
     try:
         base = named_version(team, wanted.base)

@@ -33,9 +33,11 @@ class RevealIn(Schema):
 
 @router.post("sessions/{path:session_id}/reveal", response=dict, url_name="reveal")
 def reveal(request: HttpRequest, session_id: str, wanted: RevealIn) -> HttpResponse:
-    """Get one entry of a run without masks: the fields of `GET …/entry`. The audit log gets who
-    asked, the session and the block, not its content. For members whose role includes it, not for
-    keys. 409 if content is not shown masked, or the entry at that index is another."""
+    """Get one entry of a run without masks. For members whose role includes it, not for keys.
+
+    The fields of `GET …/entry`. The audit log gets who asked, the session and the block, not its
+    content. 409 if content is not shown masked, or the entry at that index is another.
+    """
     session = session_of(request, session_id, "reveal")
     run = run_named(session, wanted.run)
     if not session.team.show_masked:
