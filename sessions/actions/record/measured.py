@@ -107,13 +107,17 @@ class Measuring:
 
 
 def keep(made: Measuring) -> bool:
-    """Store the results. Returns False if another measurement was faster."""
+    """Store the results. Returns False if another measurement was faster, or the session was
+    written again."""
     session, runs = made.session, made.runs
     made.beside = [*sub_agents(session), *retries(session)]
     fields = _session_fields(made)
     rows = {origin: _run_fields(made, origin) for origin in runs}
     with transaction.atomic():
-        (now,) = _VERSION.first(session=session.pk)
+        row = _VERSION.first(session=session.pk)
+        if row is None:
+            return False  # PostgreSQL waited for one that wrote it again, which is another row
+        (now,) = row
         measured = now == session.version
         if not _write_run(runs[RECORDED], rows.pop(RECORDED)):
             return False

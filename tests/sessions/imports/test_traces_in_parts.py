@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Sequence
 from itertools import count as numbers
 from itertools import pairwise
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -26,6 +27,7 @@ from sessions.actions.imports import traced
 from sessions.actions.imports.changed import IfChanged
 from sessions.actions.imports.imports import import_file
 from sessions.actions.masking import rules
+from sessions.actions.record import measured
 from sessions.actions.record.append import link_parents
 from sessions.actions.record.measure import measure, measure_imported
 from sessions.importers.traces import traced_contexts
@@ -485,6 +487,19 @@ def test_a_group_is_written_again_while_it_is_measured():
         assert stored(ours) == whole, f"before query {before}"
         before += 1
     assert before > 5
+
+
+@pytest.mark.django_db
+def test_a_session_written_again_while_its_lock_was_awaited(monkeypatch: pytest.MonkeyPatch):
+    ours, version = team(), measured._VERSION
+
+    def none_yet(**given: Any) -> None:  # as PostgreSQL answers: it waited for the row before
+        monkeypatch.setattr(measured, "_VERSION", version)
+
+    monkeypatch.setattr(measured, "_VERSION", SimpleNamespace(first=none_yet))
+    send(ours, [four_calls()])
+    assert measured._VERSION is version
+    assert Session.objects.get(team=ours).usage_calls == 4
 
 
 class Between:
