@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from django.conf import settings
 from django.core.management import CommandError
-from prometheus_client import REGISTRY, start_http_server
+from prometheus_client import REGISTRY, Info, start_http_server
 
+from contextlab import __version__
 from contextlab.door.metrics import Queue
 from sessions import tracing
 
 
 def start(service: str) -> None:
-    """Show the queue among this process's figures, and send its spans if that is wanted."""
+    """Show queue and version among this process's figures, and send its spans if wanted."""
     REGISTRY.register(Queue())
+    Info("contextlab_build", "What runs here").info({"version": __version__})
     if settings.TRACES:
         tracing.start(service)
 

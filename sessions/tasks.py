@@ -13,7 +13,10 @@ from django.conf import settings
 
 from sessions import live, metrics, tracing
 from sessions.actions.jobs import jobs
+from sessions.actions.jobs.attempts import NOT_OURS
+from sessions.actions.jobs.log_lines import ids_of
 from sessions.actions.web import forks
+from sessions.log_context import with_ids
 from sessions.models import Job
 
 log = logging.getLogger(__name__)
@@ -22,7 +25,7 @@ LOOK_SECONDS = 1.0  # how often to check for cancellation and the deadline
 WORD_SECONDS = 1.0  # time a process has to confirm after its job's row was finished
 IDLE_SECONDS = 60.0  # how long a process waits for its next job
 SPARE_SECONDS = 10.0  # how long all but the last used one wait: starting one is cheap
-NOT_OURS, LEAVING = "not ours", "leaving"
+LEAVING = "leaving"
 
 # Set when this process is about to exit: running jobs are returned within LOOK_SECONDS.
 leaving = threading.Event()
@@ -35,16 +38,18 @@ def supervise(job_id: uuid.UUID) -> None:
         return
     began = time.monotonic()
     with tracing.span(f"job {job.kind}", job=str(job.id)) as span:
-        reason = _Attempt(job).outcome()
-        span.set_attribute("result", reason or "done")
-    result = reason if reason in ("", NOT_OURS, LEAVING) else "failed"
-    metrics.JOBS.labels(job.kind, result or "done").inc()
+        attempt = _Attempt(job)
+        reason = attempt.outcome()
+        span.set_attribute("result", reason or attempt.result)
+    result = reason if reason in (NOT_OURS, LEAVING) else Job.State.FAILED
+    metrics.JOBS.labels(job.kind, result if reason else attempt.result).inc()
     metrics.JOB_SECONDS.labels(job.kind).observe(time.monotonic() - began)
     if reason == LEAVING:
         jobs.put_back(job.id, job.token)
     elif reason and reason != NOT_OURS:
-        log.warning("job %s, attempt %s: %s", job.id, job.attempts, reason)
-        jobs.give_up_attempt(job.id, job.token, reason)
+        with with_ids(**ids_of(job)):
+            log.warning("%s job, attempt %s: %s", job.kind, job.attempts, reason)
+            jobs.give_up_attempt(job.id, job.token, reason)
 
 
 def end_idle(after: float = IDLE_SECONDS) -> None:
@@ -120,6 +125,7 @@ class _Attempt:
         self.renewed = self.looked = time.monotonic()
         self.took = False
         self.last = ""
+        self.result: str = Job.State.DONE
 
     def outcome(self) -> str:
         """Run the attempt. Returns "" if the process recorded the result, NOT_OURS if another
@@ -186,6 +192,8 @@ class _Attempt:
                 self.took = True
             case ["over" | "last" as said]:
                 self.last = said
+            case ["result", *words]:
+                self.result = " ".join(words)
             case ["hint", topic, version]:
                 live.hint(topic, int(version))
             case ["wake", job_id, kind, after]:

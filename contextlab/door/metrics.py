@@ -67,8 +67,12 @@ def _queue() -> list[Metric]:
         .annotate(jobs=Count("id"), oldest=Min("created"))
     )
     now = time()
+    # Zero is a sample too: a rule on a series that is missing never fires, and never ends.
+    counted = {(kind, str(state)): 0 for kind in settings.JOB_KINDS for state in states}
     for row in rows:
         labels = (row["kind"], row["state"])
-        count.add_metric(labels, row["jobs"])
+        counted[labels] = row["jobs"]
         age.add_metric(labels, max(now - row["oldest"].timestamp(), 0))
+    for labels, jobs in counted.items():
+        count.add_metric(labels, jobs)
     return [count, age]

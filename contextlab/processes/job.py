@@ -8,6 +8,7 @@ reads lines of "<job id> <token>" and writes:
     hint <topic> <version>   for open pages
     wake <job id> <kind> <seconds>
                              for a worker, so many seconds from now
+    result <words>           what the attempt came to, where that is not "done"
     over | last              the attempt is over and recorded in the job's row; after `last` the
                              process exits, because its memory may be corrupt
 

@@ -14,6 +14,7 @@ from django.utils.module_loading import import_string
 
 from sessions import live
 from sessions.actions.jobs import jobs
+from sessions.actions.jobs.log_lines import REQUEST, ids_of
 from sessions.log_context import with_ids
 from sessions.models import Job, Team
 from sessions.models.erasure.kept import SessionErased
@@ -28,6 +29,7 @@ _HELD = Statement(
 )
 
 SECONDS_BETWEEN_REPORTS = 0.25
+NOT_OURS = "not ours"
 
 
 class JobOutcome(NamedTuple):
@@ -61,7 +63,7 @@ class Running:
     @property
     def payload(self) -> dict[str, Any]:
         """The payload passed to `enqueue`."""
-        return {name: it for name, it in self.job.payload.items() if name != jobs.REQUEST}
+        return {name: it for name, it in self.job.payload.items() if name != REQUEST}
 
     def progress(self, done: int, total: int | None = None, unit: str = "") -> None:
         """Report progress; cheap enough to call often. Raises jobs.Lost if the job was cancelled or
@@ -71,8 +73,7 @@ class Running:
             return
         self._reported = now
         jobs.progress(self.job.id, self.token, done, total, unit)
-        if live.parent is not None:
-            live.parent("progress")
+        _say("progress")
 
     def keep(self, result: dict[str, Any]) -> None:
         """Store the result in the caller's transaction: an attempt after this one, which died
@@ -96,8 +97,7 @@ def attempt(job_id: uuid.UUID, token: uuid.UUID) -> bool:
     job = _HELD.first(job=job_id, token=token)
     if job is None:
         return True
-    asked = job.payload.get(jobs.REQUEST)
-    with with_ids(job=str(job_id), **({"request": asked} if asked else {})):
+    with with_ids(**ids_of(job)):
         return _attempt(job, token)
 
 
@@ -112,20 +112,31 @@ def _attempt(job: Job, token: uuid.UUID) -> bool:
             )
         work: Work = import_string(settings.JOB_KINDS[job.kind])
         outcome = work(Running(job, token))
-        if outcome is not None:
+        if outcome is None:
+            log.info("%s job ended: done", job.kind)
+        else:
             jobs.finish(job_id, token, outcome.result, outcome.partial)
+            _say(f"result {Job.State.PARTIAL if outcome.partial else Job.State.DONE}")
     except jobs.Lost:
-        return True
+        _say(f"result {NOT_OURS}")
     except SessionErased:  # meanwhile; the erasure cancels the jobs that it finds
         jobs.cancel(job)
+        _say(f"result {Job.State.CANCELLED}")
     except PermanentFailure as refused:
         jobs.refuse(job_id, token, refused.problem)
+        _say(f"result {Job.State.FAILED}")
     except BaseException as error:
         # The message may quote content, so only the class is stored.
         log.error("job %s failed", job_id, exc_info=True)
+        _say(f"result {Job.State.FAILED}")
         try:
             jobs.give_up_attempt(job_id, token, f"It failed with {type(error).__name__}.")
         except Error:
             sys.exit(1)  # the supervisor records it, or the lease expires
         return False
     return True
+
+
+def _say(line: str) -> None:
+    if live.parent is not None:
+        live.parent(line)

@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from sessions import live
 from sessions.actions.jobs import leases
+from sessions.actions.jobs.log_lines import REQUEST, note_end
 from sessions.actions.jobs.statements import ASKED, BY_ID, CLAIM, REMOVE, UNFINISHED
 from sessions.actions.jobs.wakes import heard, wake
 from sessions.log_context import ids
@@ -18,8 +19,6 @@ from sessions.models import Job, Session, Team
 from sessions.models.web.statements import insert_object
 from sessions.signals import job_failed
 
-REQUEST = "request"
-"""Where a job's payload says which request asked for it."""
 # Delay before the sweeper looks at a new job; the regular wake-up usually arrives first.
 WAKE_AGAIN = timedelta(seconds=10)
 # No job is asked for later than this: one that seems to be was written before the clock was set
@@ -279,6 +278,7 @@ def _end(jobs: QuerySet[Job], job_id: uuid.UUID, **values: Any) -> bool:
             job = _announce(job_id)
             if job.state == Job.State.FAILED:
                 job_failed.send(Job, job=job)
+            transaction.on_commit(lambda: note_end(job), robust=True)
     return bool(ended)
 
 

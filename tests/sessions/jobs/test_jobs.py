@@ -6,7 +6,9 @@ import pytest
 from django.db import transaction
 from django.utils import timezone
 
+from sessions import metrics
 from sessions.actions.jobs import jobs
+from sessions.log_context import with_ids
 from sessions.models import Job, Team
 from tests.sessions.jobs.working import State, run
 
@@ -61,6 +63,39 @@ def test_content_of_an_error_is_in_no_log(team, capfd, monkeypatch):
     written = "".join(capfd.readouterr())
     assert "ValueError" in written
     assert "secret" not in written
+
+
+@pytest.mark.parametrize(
+    ("kind", "level", "result"),
+    [
+        ("add", "INFO", "done"),
+        ("half", "INFO", "partial"),
+        ("refuse", "WARNING", "failed"),
+    ],
+)
+def test_each_end_is_a_line_and_counted_as_what_it_is(
+    team, kind, level, result, capfd, monkeypatch
+):
+    monkeypatch.setenv("FORKED_BY", f"a server for {kind} that writes to what capfd reads")
+    monkeypatch.setenv("CONTEXTLAB_LOG_LEVEL", "INFO")
+    counted = metrics.JOBS.labels(kind, result)
+    before = counted._value.get()
+    with with_ids(request="asked-1"):
+        job = jobs.enqueue(team, kind, {"numbers": [1]})
+    run(job)
+    lines = [line for line in "".join(capfd.readouterr()).splitlines() if " ended: " in line]
+    assert [f"{kind} job ended: {result}" in line for line in lines] == [True]
+    assert f" {level} " in lines[0] and f"job={job.pk}" in lines[0]
+    assert "request=asked-1" in lines[0] and "picture" not in lines[0]
+    assert ("[PermanentFailure at " in lines[0]) == (result == "failed")
+    assert counted._value.get() == before + 1
+
+
+def test_an_attempt_that_failed_in_its_process_is_counted_as_failed(team):
+    counted = metrics.JOBS.labels("fail", "failed")
+    before = counted._value.get()
+    run(jobs.enqueue(team, "fail", {}))
+    assert counted._value.get() == before + 1
 
 
 def test_refused_is_not_tried_again(team):
