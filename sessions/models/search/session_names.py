@@ -16,6 +16,7 @@ from uuid import UUID
 from django.db import connection, models
 from django.db.models import BooleanField, Q, QuerySet
 from django.db.models.expressions import RawSQL
+from django.db.models.sql.where import WhereNode
 
 from sessions.models.record.sessions import Session
 from sessions.models.web.shown import holding, view
@@ -60,10 +61,12 @@ def with_name(
     reader sees them, in an order: at least the first `limit`, and one more if there is one."""
     ordered = rows.order_by(*order)
     for size in WALKS:
-        near = ordered.filter(pk__in=ordered.values("pk")[:size])
-        holders = near.filter(_holds(text, names)).order_by()
-        if view() is None and holders[: limit + 1].count() > limit:
-            return _seen(near, text, names)
+        # These met all conditions: with them again, SQLite would look at every session.
+        near = Session.objects.filter(pk__in=ordered.values("pk")[:size])
+        holders = near.filter(_holds(text, names)).order_by(*order).values_list("pk", flat=True)
+        if view() is None and len(keys := list(holders[: limit + 1])) > limit:
+            ordered.query.where = WhereNode()
+            return ordered.filter(pk__in=keys)
         if size == WALKS[0] and (few := _few(teams, text)) is not None:
             return _seen(ordered.filter(pk__in=few), text, names)
     return _seen(ordered, text, names)
