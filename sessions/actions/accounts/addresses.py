@@ -14,7 +14,7 @@ from django.utils import timezone
 from sessions.actions.accounts import audit
 from sessions.actions.accounts.logins import has_passwords
 from sessions.actions.accounts.sign_ins import note_sign_in
-from sessions.actions.accounts.teams import local_team, local_user
+from sessions.actions.accounts.teams import has_account, local_team, local_user
 from sessions.models import LoginAddress
 from sessions.models.record.blobs import sha256
 
@@ -26,6 +26,11 @@ def why_off() -> str:
     if settings.PUBLIC:
         return f"others can reach this server ({settings.PUBLIC})"
     return "an account with a password exists" if has_passwords() else ""
+
+
+def may_sign_in(user: User) -> bool:
+    """Whether a person can sign in: the local user without a password only by an address."""
+    return user.is_active and (has_account(user) or not why_off())
 
 
 @transaction.atomic

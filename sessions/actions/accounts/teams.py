@@ -78,6 +78,11 @@ def local_user() -> User:
     return _local_user()
 
 
+def has_account(user: User) -> bool:
+    """Whether a user has a way in of their own; the local user has none without a password."""
+    return user.username != LOCAL_USER or user.has_usable_password()
+
+
 def _local_user() -> User:
     # Django stores a password of None as one that no input matches.
     found, _ = User.objects.get_or_create(

@@ -7,6 +7,7 @@ from django.shortcuts import render
 from django.views.defaults import page_not_found
 
 from sessions.access import NotAllowed, note_missed, note_refused
+from sessions.actions.accounts.addresses import may_sign_in
 from sessions.actions.archives.unpack import Unpacking
 from sessions.models import Membership
 from sessions.models.accounts.teams import ROLE_MAY, Right
@@ -25,6 +26,8 @@ DEEDS: dict[Right, str] = {
     "erase": "erase data, set retention, or hold data",
 }
 """What each right allows, to complete "to …"."""
+MASKING_DEED = "set masking rules, or what is shown masked"
+"""What the right to erase allows under Settings, Masking."""
 
 
 def refused(request: HttpRequest, exception: Exception) -> HttpResponse:
@@ -57,11 +60,15 @@ def _known(request: HttpRequest, refusal: NotAllowed) -> dict[str, object]:
     own = members.filter(user=request.user.pk).first()
     if own is None:
         return {}
-    owners = members.filter(role=Membership.Role.OWNER, user__is_active=True)
+    match = request.resolver_match
+    masking = match is not None and (match.view_name or "").startswith("masking")
+    owners = members.filter(role=Membership.Role.OWNER).select_related("user")
     return {
         "role": own.role,
         "team": refusal.team,
-        "deed": DEEDS[refusal.right],
+        "deed": MASKING_DEED if masking else DEEDS[refusal.right],
         "roles": [role for role, rights in ROLE_MAY.items() if refusal.right in rights],
-        "owners": list(owners.order_by("user__username").values_list("user__username", flat=True)),
+        "owners": [
+            row.user.username for row in owners.order_by("user__username") if may_sign_in(row.user)
+        ],
     }

@@ -192,6 +192,31 @@ def test_a_refusal_names_the_role_those_it_takes_and_who_gives_them(team: Team):
     assert "stranger" not in page.text
 
 
+@pytest.mark.parametrize(
+    ("page", "deed"),
+    [("masking", "set masking rules, or what is shown masked"), ("data", "erase data, set retent")],
+)
+def test_a_refusal_says_what_the_page_is_for(team: Team, page: str, deed: str):
+    seen = shown(browser(member(team, "mara", "viewer")).get(f"/settings/{page}/"), 403)
+    assert f"viewer of Ours. To {deed}" in seen.text
+
+
+def test_a_refusal_names_only_owners_who_can_sign_in(team: Team):
+    member(team, "boss")
+    local = local_user()
+    Membership.objects.create(user=local, team=team, role="owner")
+    client = browser(member(team, "mara", "viewer"))
+
+    def owners() -> str:
+        text = shown(client.get("/settings/audit/"), 403).text
+        return text.partition("owner or editor.")[2].partition(", owner")[0].strip()
+
+    assert owners() == "boss"
+    local.set_password("a long enough secret")
+    local.save()
+    assert owners() == "boss or local"
+
+
 def test_the_other_team_of_a_page_is_one_click_away(team: Team):
     user = member(team, "mara")
     Membership.objects.create(user=user, team=local_team(), role="viewer")
