@@ -37,7 +37,9 @@ def _command(name: str) -> str:
 def _rows(parser: argparse.ArgumentParser, verb: str = "") -> Iterator[str]:
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
+            helps = {one.dest: one.help or "" for one in action._choices_actions}
             for of, verbs in action.choices.items():
+                yield f"- `{of}`: {_line(helps.get(of, ''))}".removesuffix(": ")
                 yield from _rows(verbs, f"{of} ")
         elif "--help" not in action.option_strings and action.help != argparse.SUPPRESS:
             said = _line((action.help or "") % {"default": action.default})
@@ -46,9 +48,11 @@ def _rows(parser: argparse.ArgumentParser, verb: str = "") -> Iterator[str]:
 
 
 def _named(action: argparse.Action) -> str:
+    offered = tuple(action.choices or ())
+    choices = "|".join(map(str, offered)) if len(offered) > 1 else ""
     if not action.option_strings:
-        return str(action.metavar or action.dest)
-    value = "" if action.nargs == 0 else f" {action.metavar or action.dest.upper()}"
+        return str(action.metavar or choices or action.dest)
+    value = "" if action.nargs == 0 else f" {action.metavar or choices or action.dest.upper()}"
     return ", ".join(action.option_strings) + value
 
 

@@ -48,7 +48,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Add the kind, its name and its subject."""
-        parser.add_argument("kind", choices=tuple(LAST), help=", ".join(LAST))
+        parser.add_argument("kind", choices=tuple(LAST))
         parser.add_argument("name", help="lowercase letters, digits and underscores")
         parser.add_argument(
             "--subject",

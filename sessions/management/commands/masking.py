@@ -17,6 +17,8 @@ from sessions.management.named import SESSION_HELP, find_session, find_team
 from sessions.models import MaskingRule
 from sessions.models.masking import counted
 
+STDIN = "printf 'C-[0-9]{6}' | contextlab masking add CUSTOMER --kind pattern"
+
 
 class Command(BaseCommand):
     help = (
@@ -31,11 +33,19 @@ class Command(BaseCommand):
             metavar="list|add|change|remove|dry-run|incoming|show|masked",
         )
         listed = verbs.add_parser("list", help="print the rules, and what was masked in 30 days")
-        add = verbs.add_parser("add", help="add a rule; its pattern or words come on stdin")
-        change = verbs.add_parser("change", help="replace a rule; its new text comes on stdin")
+        said = "add a rule; its words or pattern come on stdin"
+        add = verbs.add_parser("add", help=said, description=f"{said}: {STDIN}")
+        said = "replace a rule; its new words or pattern come on stdin"
+        change = verbs.add_parser("change", help=said, description=f"{said}: {STDIN}")
         for one in (add, change):
             one.add_argument("name", help="capitals, digits and underscores, such as CUSTOMER")
-            one.add_argument("--kind", choices=("words", "pattern"), default="words")
+            one.add_argument(
+                "--kind",
+                choices=("words", "pattern"),
+                default="words",
+                help="what stdin has: a word or phrase a line, or one regular expression "
+                "(default: %(default)s)",
+            )
             one.add_argument("--replacement", default="", help="default: the name in brackets")
         remove = verbs.add_parser("remove", help="remove a rule")
         remove.add_argument("name")

@@ -16,6 +16,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from contextlab.cli import available, loaded
+from contextlab.docs.references import commands
 from sessions.api.urls import api
 from sessions.api.web.documents import document
 from tests.conftest import ROOT
@@ -127,3 +128,15 @@ def test_numbers_of_decisions_ascend() -> None:
     text = (ROOT / "docs/decisions.md").read_text()
     numbers = [int(one) for one in re.findall(r"^## (\d+)\. ", text, re.MULTILINE)]
     assert numbers == sorted(set(numbers)) != []
+
+
+def test_commands_are_listed_with_their_verbs_and_choices():
+    listed = commands().splitlines()
+    for row in (
+        "- `add`: add a rule; its words or pattern come on stdin",
+        "- `incoming on|off`",
+        "- `show masked|stored`",
+        "- `remove name`",
+    ):
+        assert row in listed
+    assert any(row.startswith("- `add --kind words|pattern`: what stdin has") for row in listed)
