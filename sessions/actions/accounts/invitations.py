@@ -11,6 +11,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from sessions.actions.accounts import audit
+from sessions.actions.accounts.teams import has_account
 from sessions.models import Invitation, Membership, Team
 from sessions.models.record.blobs import sha256
 
@@ -27,6 +28,14 @@ class AlreadyMember(Exception):
     def __init__(self, membership: Membership) -> None:
         super().__init__("already a member")
         self.membership = membership
+
+
+def usual_role(team: Team) -> Membership.Role:
+    """The role that an invitation offers unless another is chosen: editor, and owner for the first
+    account of a team."""
+    owners = Membership.objects.filter(team=team, role=Membership.Role.OWNER, user__is_active=True)
+    owned = any(has_account(row.user) for row in owners.select_related("user"))
+    return Membership.Role.EDITOR if owned else Membership.Role.OWNER
 
 
 @transaction.atomic

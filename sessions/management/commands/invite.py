@@ -12,7 +12,7 @@ from django.core.validators import validate_email
 from django.urls import reverse
 
 from sessions.actions.accounts.audit import COMMAND
-from sessions.actions.accounts.invitations import VALID, invite
+from sessions.actions.accounts.invitations import VALID, invite, usual_role
 from sessions.actions.accounts.teams import LOCAL_TEAM, team_called
 from sessions.actions.web.addresses import base_url
 from sessions.models import Membership
@@ -32,9 +32,8 @@ class Command(BaseCommand):
         )
         parser.add_argument(
             "--role",
-            default=Membership.Role.OWNER.value,
             choices=Membership.Role.values,
-            help="(default: %(default)s)",
+            help="default: editor; owner for the first account of a team",
         )
         parser.add_argument("--email", default="", help="intended recipient; no mail is sent")
         parser.add_argument(
@@ -56,7 +55,8 @@ class Command(BaseCommand):
             raise CommandError("--email is not a valid email address.", returncode=2) from None
         except ValueError as problem:
             raise CommandError(str(problem), returncode=2) from None
-        made, token = invite(team, options["role"], COMMAND, options["email"])
+        role = options["role"] or usual_role(team)
+        made, token = invite(team, role, COMMAND, options["email"])
         address = f"{base}{reverse('invitation', args=[token])}"
         if options["json"]:
             output = {

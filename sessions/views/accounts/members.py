@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from sessions.access import CHOSEN_TEAM, actor_of, allowed, require, team_of, teams_of
 from sessions.actions.accounts import members as actions
-from sessions.actions.accounts.invitations import VALID, invite, waiting
+from sessions.actions.accounts.invitations import VALID, invite, usual_role, waiting
 from sessions.actions.accounts.invitations import withdraw as withdraw_invitation
 from sessions.actions.accounts.resets import NotTheirs, reset_path
 from sessions.actions.accounts.second_factor import require_second_factor
@@ -60,7 +60,7 @@ def _shown(request: HttpRequest, team: Team, status: int = 200, **given: Any) ->
         "rights": [(role, [(one, one in ROLE_MAY[role]) for one in RIGHTS]) for role in ROLE_MAY],
         "right_names": RIGHTS,
         "may_change": may_change,
-        "form": NewInvitation(),
+        "form": NewInvitation(initial={"role": usual_role(team)}),
         "days": VALID.days,
         "invitations": waiting().filter(team=team).select_related("invited_by").order_by("-created")
         if may_change

@@ -18,6 +18,7 @@ from django.utils import timezone
 from sessions.actions.accounts import members
 from sessions.actions.accounts.audit import COMMAND
 from sessions.actions.accounts.invitations import AlreadyMember, NotUsable, accept, invite, withdraw
+from sessions.actions.accounts.teams import local_user, team_called
 from sessions.models import Invitation, Membership, Team
 from tests.sessions.people import (
     PASSWORD,
@@ -237,6 +238,19 @@ def test_the_first_owner_comes_by_an_address_that_a_command_prints():
     assert roles(team) == {"local": "owner", "jo": "owner"}
     assert ("member.invited", "command line", "jo@example.org") in acts(team)
     assert reported("--team", "night-shift", "--role", "viewer").startswith("http://127.0.0.1:")
+    assert json.loads(reported("--team", "night-shift", "--json"))["role"] == "editor"
+
+
+def test_page_and_command_offer_the_same_role():
+    team, _ = team_called("ops")
+    local = local_user()
+    for expected in ("owner", "editor"):
+        page = shown(browser(local).get("/settings/members/?team=ops")).html
+        offered = re.search(r'<option value="(\w+)" selected', page)
+        said = json.loads(reported("--team", "ops", "--json"))["role"]
+        assert offered is not None and offered[1] == said == expected
+        if expected == "owner":
+            member(team, "jo")
 
 
 @pytest.mark.parametrize(
