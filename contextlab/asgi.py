@@ -14,7 +14,7 @@ from channels.auth import AuthMiddlewareStack
 from channels.routing import ProtocolTypeRouter, URLRouter
 from django.conf import settings
 from django.http.request import split_domain_port, validate_host
-from django.urls import path
+from django.urls import path, re_path
 
 from sessions.consumers import Live
 
@@ -58,11 +58,21 @@ class FixedRoot:
         await self.application({**scope, "path": route, "root_path": ""}, receive, send)
 
 
+async def nothing_here(_scope: dict[str, Any], _receive: Any, send: Any) -> None:
+    """Refuse a WebSocket of no page."""
+    await send({"type": "websocket.close", "code": 4404})
+
+
 application = FixedRoot(
     ProtocolTypeRouter(
         {
             "websocket": SameOrigin(
-                AuthMiddlewareStack(URLRouter([path("ws/live/", Live.as_asgi())]))
+                URLRouter(
+                    [
+                        path("ws/live/", AuthMiddlewareStack(Live.as_asgi())),
+                        re_path("", nothing_here),  # type: ignore[arg-type]
+                    ]
+                )
             ),
         }
     )

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import TextIO
 
+_DIRECTIONS = (0x61C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
+"""Characters that turn the direction of what follows."""
 _ESCAPES = {
-    code: f"\\u{code:04x}" for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\n\t"
+    code: f"\\u{code:04x}"
+    for code in (*range(0x20), *range(0x7F, 0xA0), *_DIRECTIONS)
+    if chr(code) not in "\n\t"
 }
 
 

@@ -9,16 +9,28 @@ from typing import Any
 import httpx2
 import msgspec
 
+LONGEST_EVENT = 16 * 1024 * 1024
+"""Bytes of an event that is read while others wait."""
+
+
+class EventTooLong(Exception):
+    """An event above LONGEST_EVENT."""
+
 
 class EventReader:
-    """Splits a stream of bytes into the data of its events."""
+    """Splits a stream of bytes into the data of its events.
+
+    `held` are the bytes of the pieces since the last one.
+    """
 
     def __init__(self) -> None:
         self._line: list[bytes] = []
         self._data: list[bytes] = []
+        self.held = 0
 
     def feed(self, piece: bytes) -> Iterator[bytes]:
         """Yield the data of each event that a piece completes."""
+        self.held += len(piece)
         first, *lines = piece.split(b"\n")
         self._line.append(first)
         for line in lines:
@@ -28,13 +40,15 @@ class EventReader:
                 self._data.append(whole[5:].removeprefix(b" "))
             elif not whole and self._data:
                 yield b"\n".join(self._data)
-                self._data = []
+                self._data, self.held = [], 0
 
 
 async def data_of(answer: httpx2.Response) -> AsyncIterator[bytes]:
-    """The data of each event of an answer."""
+    """The data of each event of an answer. Raises EventTooLong."""
     reader = EventReader()
     async for piece in answer.aiter_bytes():
+        if reader.held > LONGEST_EVENT:
+            raise EventTooLong
         for data in reader.feed(piece):
             yield data
 

@@ -14,7 +14,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from contextlab.client.agent_call import AgentCall
 from contextlab.client.connection import OverBudget, Paused
-from contextlab.client.events import data_of, encoded, parsed
+from contextlab.client.events import EventTooLong, data_of, encoded, parsed
 from contextlab.client.managed import ManagedSession
 from contextlab.client.relay import Relay, relayed_later
 from contextlab.proxy.sessions import SeenCall
@@ -28,6 +28,8 @@ _REFUSED = frozenset((400, 413, 422))
 """Statuses with which a provider refuses a request that it cannot take."""
 MOST_RECORDED = 64 * 1024 * 1024
 """Bytes of an answer that are kept to be recorded; a longer one passes unrecorded."""
+MOST_READ = 16 * 1024 * 1024
+"""Bytes of an answer that is read before the agent has it; the model may read back in it."""
 
 LATE_SECONDS = 8.0
 """How long a call waits for its managed context, with a turn in the threads."""
@@ -155,13 +157,19 @@ class ManagedCall:
                 yield made
         except httpx2.HTTPStatusError as error:
             yield relay.refused(error.response.content)
+        except EventTooLong:
+            said = self._form.error("api_error", "ContextLab: an event of the answer is too long")
+            yield relay.refused(encoded(said))
         finally:
             await answer.aclose()
 
     async def _whole(self, answer: httpx2.Response, call: AgentCall) -> Response:
         answers: list[dict[str, Any]] = []
         while True:
-            body = await answer.aread()
+            body, rest = await _read(answer)
+            if rest is not None:
+                mark = "managed; its answer is too long to read"
+                return streamed(answer, mark, _joined(body, rest, answer), decoded=True)
             found = parsed(body) if answer.status_code == 200 else None
             reply = self._form.known_reply(found)
             if found is None or reply is None:
@@ -186,3 +194,25 @@ class ManagedCall:
         said = self._form.error("rate_limit_error", f"ContextLab: {error}")
         headers = {MARK: "paused", "Retry-After": str(round(error.retry_after))}
         return JSONResponse(said, 429, headers)
+
+
+async def _read(answer: httpx2.Response) -> tuple[bytes, AsyncIterator[bytes] | None]:
+    """The body of an answer; what follows MOST_READ is left to be read, None if nothing does."""
+    pieces, rest = bytearray(), answer.aiter_bytes()
+    async for piece in rest:
+        pieces += piece
+        if len(pieces) > MOST_READ:
+            return bytes(pieces), rest
+    await answer.aclose()
+    return bytes(pieces), None
+
+
+async def _joined(
+    body: bytes, rest: AsyncIterator[bytes], answer: httpx2.Response
+) -> AsyncIterator[bytes]:
+    try:
+        yield body
+        async for piece in rest:
+            yield piece
+    finally:
+        await answer.aclose()

@@ -71,8 +71,8 @@ def test_what_the_system_refuses_is_one_sentence(capsys, monkeypatch):
 
 
 def test_what_commands_print_does_not_steer_the_terminal(capsys, monkeypatch):
-    text = "a\x1b]52;c;eA==\x07\x9b31m\x7f\r\tb\n"
-    shown = "a\\u001b]52;c;eA==\\u0007\\u009b31m\\u007f\\u000d\tb\n"
+    text = "a\x1b]52;c;eA==\x07\x9b31m\x7f\r\tb\u202ec\n"
+    shown = "a\\u001b]52;c;eA==\\u0007\\u009b31m\\u007f\\u000d\tb\\u202ec\n"
 
     class Printing(BaseCommand):
         requires_system_checks = []

@@ -88,6 +88,8 @@ def is_public(address: IPv4Address | IPv6Address) -> bool:
             return is_public(inner)
         if address.teredo is not None or any(address in net for net in _TRANSLATED):
             return False
+        if int(address) >> 32 in (0, 0xFFFF << 16):  # IPv4-compatible, and -translated
+            return False
     return address.is_global and not address.is_multicast
 
 

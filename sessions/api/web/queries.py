@@ -60,6 +60,10 @@ def _checked(view: Callable[..., HttpResponse], known: frozenset[str]) -> Any:
         unknown = unknown_in(request.GET, by_person if named else known)
         if unknown is not None:
             raise Refusal(422, "Unknown parameter", unknown.sentences, field=f"?{unknown.name}")
+        for name, values in request.GET.lists():
+            if any("\0" in value for value in values):
+                said = f"?{name} contains the character NUL. Remove it."
+                raise Refusal(422, "Invalid parameter", said, field=f"?{name}")
         return view(request, **given)
 
     return checked

@@ -13,12 +13,20 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from contextlab.client import ContextLab
+from contextlab.client import ContextLab, events
+from contextlab.proxy import calls
 from contextlab.proxy.app import MOST_BODY
 from contextlab.proxy.upstream import Upstream, forwarded, returned
 from tests.contextlab.client.test_client import ASK, lab, model
 from tests.contextlab.client.test_reading_back import WITH, history
-from tests.contextlab.proxy.test_proxy import NOWHERE, PROVIDER_HEADERS, agent, key_of, proxy
+from tests.contextlab.proxy.test_proxy import (
+    NOWHERE,
+    PROVIDER_HEADERS,
+    agent,
+    called,
+    key_of,
+    proxy,
+)
 from tests.provider import Failure, Provider, RateLimited, Raw, Text, provider
 
 __all__ = ["lab", "model"]
@@ -45,6 +53,30 @@ def test_a_call_goes_on_as_it_came_if_the_provider_refuses_ours(
         raw = client.messages.with_raw_response.create(messages=history(), **WITH)
     assert raw.headers["x-contextlab"] == "passed; refused with 400"
     assert [len(body["tools"]) for body in model.bodies] == [2, 1]
+
+
+def test_an_answer_too_long_to_read_reaches_the_agent_whole(
+    lab: ContextLab, model: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(calls, "MOST_READ", 100)
+    model.then(Text("word " * 100))
+    with proxy(lab.url, model) as url, agent(f"{url}/{key_of(lab)}/manage/anthropic") as client:
+        raw = client.messages.with_raw_response.create(messages=history(), **ASK)
+    assert raw.headers["x-contextlab"] == "managed; its answer is too long to read"
+    assert raw.parse().content[0].text == "word " * 100
+
+
+def test_a_stream_with_an_event_too_long_to_read_ends_with_an_error(
+    lab: ContextLab, model: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(events, "LONGEST_EVENT", 100)
+    model.then(Raw(b"data: " + b"x" * 300_000))
+    with (
+        proxy(lab.url, model) as url,
+        agent(f"{url}/{key_of(lab)}/manage/anthropic") as client,
+        pytest.raises(anthropic.APIError, match="an event of the answer is too long"),
+    ):
+        called(client, streamed=True, messages=history(), **ASK)
 
 
 @pytest.mark.parametrize("mode", ["observe", "manage"])

@@ -102,3 +102,8 @@ def test_every_page_has_its_parameters_and_no_others():
         assert answer.status_code == 422, one.route
         given: Any = dict.fromkeys((*one.query, "team"), "x")
         assert client.get(f"/{one.route}", given).status_code != 422 or one.name == "dashboard"
+
+
+def test_a_nul_in_a_parameter_is_refused(program: Program):
+    answer = program.ask("GET", "/sessions?q=a%00b")
+    assert assert_problem(answer, 422)["title"] == "Invalid parameter"

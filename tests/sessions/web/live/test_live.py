@@ -11,6 +11,7 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.models import User
 from django.test import Client
 
+from contextlab.asgi import application
 from sessions import consumers, live
 from sessions.actions.accounts import members
 from sessions.actions.accounts.audit import COMMAND
@@ -118,6 +119,12 @@ async def test_watching_again_tells_everything_again():
 
 
 @pytest.mark.fault("H2", "J6")
+async def test_a_socket_of_no_page_is_refused():
+    known = page(await signed_in())
+    opened = WebsocketCommunicator(application, "/ws/x", headers=known.scope["headers"])
+    assert await opened.connect(PATIENCE) == (False, 4404)
+
+
 async def test_a_foreign_teams_things_look_like_missing_ones():
     foreign = await Team.objects.acreate(name="Other", slug="other")
     job, session = await new_job(foreign), await new_session(foreign)
