@@ -51,7 +51,8 @@ def search_all(
 
     Each word must occur in the block, as a whole word or as a part of a name like `readFile`.
     `state` says where the block is at the end of the session. `complete` is false if the deadline
-    came before a page was full; `next` continues.
+    came before a page was full (`next` continues), or if text of `waiting` sessions is not in the
+    index yet (ask again).
     """
     teams = teams_of(request)
     rows = sessions_with(
@@ -64,8 +65,9 @@ def search_all(
         demo=wanted.demo,
     )
     of_blocks = Wanted(SearchQuery.of(wanted.q), wanted.tool, wanted.kind or "", wanted.error)
-    found = search(teams, of_blocks, rows, state=wanted.state, after=after, each=limit, limit=limit)
+    # Counted before: what is indexed meanwhile may not be found.
     waiting = Session.objects.filter(UNINDEXED, team__in=teams)[:WAITING].count()
+    found = search(teams, of_blocks, rows, state=wanted.state, after=after, each=limit, limit=limit)
     archived = Archive.objects.filter(session__team__in=teams).count()
     return json_answer(_answer(request, found, waiting, archived))
 
@@ -82,8 +84,8 @@ def find(
     session = session_of(request, session_id)
     wanted = Wanted(SearchQuery.of(q))
     rows = Session.objects.filter(pk=session.pk)
-    found = search([session.team], wanted, rows, after=after, each=limit, limit=limit)
     waiting = int(session.block_count > session.indexed_blocks)
+    found = search([session.team], wanted, rows, after=after, each=limit, limit=limit)
     return json_answer(_answer(request, found, waiting))
 
 
@@ -102,7 +104,7 @@ def _answer(
     return {
         "hits": [_described(request, hit) for hit in found.hits],
         "next": found.after,
-        "complete": not found.stopped,
+        "complete": not (found.stopped or waiting),
         "waiting": waiting,
         "archived": archived,
     }

@@ -179,7 +179,9 @@ def test_a_stub_is_found_and_marked() -> None:
 def test_from_an_append_to_the_page_and_to_deletion(program: Program, jobs_wait: None) -> None:
     stored = append(program.team, session(*forgetful()), count, source="test").session
     waiting = program.get("/search?q=8417")
-    assert (waiting["hits"], waiting["waiting"]) == ([], 1)
+    assert (waiting["hits"], waiting["waiting"], waiting["complete"]) == ([], 1, False)
+    one = program.get(f"/sessions/{stored.pk}/search?q=8417")
+    assert (one["hits"], one["waiting"], one["complete"]) == ([], 1, False)
     job = indexing.ask(program.team)
     assert job is not None
     assert indexing.ask(program.team) == job, "one job does for all that ask"
