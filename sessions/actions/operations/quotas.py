@@ -21,6 +21,8 @@ from sessions.models import Quota, QuotaUse, StoredBytes, Team
 
 READ_SECONDS = 5.0
 """How long limits and sums are reused."""
+NEAR = 0.9
+"""Share of a limit from which pages warn (our choice)."""
 LIMITS = ("storage_bytes", "requests_minute", "requests_day", "tokens_month")
 KEPT = {"minute": timedelta(hours=1), "day": timedelta(days=40), "month": timedelta(days=400)}
 _COUNTED = {
@@ -64,6 +66,32 @@ class UsedQuota(NamedTuple):
     def name(self) -> str:
         """As people read it."""
         return NAMES[self.quota]
+
+    @property
+    def used_up(self) -> bool:
+        """Whether agents are refused."""
+        return self.limit is not None and self.used >= self.limit
+
+    @property
+    def title(self) -> str:
+        """How far it is used."""
+        if self.used_up or not self.limit:
+            return f"The quota of {self.name} is used up"
+        return f"The quota of {self.name} is at {100 * self.used // self.limit} %"
+
+    @property
+    def line(self) -> str:
+        """What is used of it, when it resets, and what agents get."""
+        stored = self.quota == "storage_bytes"
+        used, limit = (size(n) if stored else f"{n:,}" for n in (self.used, self.limit or 0))
+        refused = "507 for what stores" if stored else "429"
+        refused += " for what stores" if self.quota == "tokens_month" else ""
+        when = "Until then, agents" if self.used_up else "Once it is used up, agents"
+        if self.resets is None:
+            when = "Until data is erased, agents" if self.used_up else when
+            return f"≈ {used} of {limit}. {when} get {refused}."
+        at = f"{self.resets:%b} {self.resets.day}, {self.resets:%H:%M} UTC"
+        return f"{used} of {limit}, resets {at}. {when} get {refused}."
 
 
 @dataclass
@@ -168,6 +196,13 @@ def used_by(team: Team) -> list[UsedQuota]:
         )
         for name in LIMITS
     ]
+
+
+def short_of(team: Team) -> list[UsedQuota]:
+    """The quotas that a team has used up, or nearly."""
+    if not Quota.objects.filter(team=team).exists():
+        return []
+    return [one for one in used_by(team) if one.limit is not None and one.used >= NEAR * one.limit]
 
 
 def _read(team: UUID) -> _KnownQuotas:

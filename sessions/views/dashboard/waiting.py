@@ -16,6 +16,7 @@ from sessions.access import allowed
 from sessions.actions.assessments.session_verdicts import lost_and_needed
 from sessions.actions.live.answer import standing_of
 from sessions.actions.live.forecasts import forecasts
+from sessions.actions.operations.quotas import short_of
 from sessions.actions.reviews.losses import stored_cost
 from sessions.actions.reviews.ranks import WORST
 from sessions.actions.reviews.reservations import open_to
@@ -46,6 +47,8 @@ def waiting_rows(request: HttpRequest, team: Team) -> list[WaitingRow]:
 
 
 def _rows(request: HttpRequest, team: Team) -> Iterator[WaitingRow]:
+    for quota in short_of(team):
+        yield WaitingRow(quota.title, quota.line, "Open", reverse("team"))
     found = waiting_work(team)
     if found.approvals:
         title = _count(found.approvals, "call", "waits for approval", "wait for approval")

@@ -17,6 +17,7 @@ from compaction.policies.trigger_words import words
 from sessions.access import allowed, team_of
 from sessions.actions.live.answer import budget_for, standing_of
 from sessions.actions.live.forecasts import IDLE, LiveForecast, forecasts
+from sessions.actions.operations.quotas import short_of
 from sessions.models import Revision, Run, Session
 from sessions.models.record.demo_data import listed
 from sessions.views.budgets import budgets
@@ -175,6 +176,7 @@ def live(request: HttpRequest) -> HttpResponse:
         "legend": _legend(rows),
         "section": "live",
         "waiting": budgets.waiting_in(team),
+        "quotas": short_of(team),
         "near": budgets.near_limit(team, found),
         "may": allowed(request, team, "accept"),
         "rows": rows,

@@ -14,7 +14,8 @@ from sessions.actions.accounts.audit import COMMAND
 from sessions.actions.accounts.teams import local_user
 from sessions.actions.operations import quotas
 from sessions.actions.operations.quotas import resets, set_quota, used_by
-from sessions.models import AuditEntry, QuotaUse, StoredBytes, Team
+from sessions.models import AuditEntry, QuotaUse, Session, StoredBytes, Team
+from tests.sessions.people import shown
 from tests.sessions.programs import Program
 from tests.sessions.web.world import browser_of
 
@@ -149,3 +150,37 @@ def test_the_command_sets_and_shows_them(program: Program, capsys: pytest.Captur
     call_command("quota", "--team", slug, "--storage-bytes", "none", "--json")
     said = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert (said["requests_day"]["limit"], said["storage_bytes"]["limit"]) == (9, None)
+
+
+UNTIL = "resets Apr 1, 00:00 UTC. Until then, agents get 429"
+ONCE = "resets Apr 1, 00:00 UTC. Once it is used up, agents get 429"
+
+
+@pytest.mark.parametrize(
+    ("quota", "limit", "used", "said"),
+    [
+        ("requests_day", 10, 8, ""),
+        ("requests_day", 10, 9, f"requests per day is at 90 % 9 of 10, {ONCE}."),
+        ("requests_day", 10, 10, f"requests per day is used up 10 of 10, {UNTIL}."),
+        ("requests_day", 0, 0, f"requests per day is used up 0 of 0, {UNTIL}."),
+        ("tokens_month", 1000, 999, f"tokens per month is at 99 % 999 of 1,000, {ONCE} for what"),
+        ("storage_bytes", 2000, 1990, "storage is at 99 % ≈ 2.0 kB of 2.0 kB. Once it is used up,"),
+        ("storage_bytes", 2000, 2000, "used up ≈ 2.0 kB of 2.0 kB. Until data is erased, agents g"),
+    ],
+)
+def test_dashboard_and_live_say_that_a_quota_is_short(
+    program: Program, quota: str, limit: int, used: int, said: str
+) -> None:
+    Session.objects.create(team=program.team, external_id="one")
+    set_quota(program.team, {quota: limit}, COMMAND)
+    StoredBytes.objects.update_or_create(team=program.team, defaults={"bytes": used})
+    for period, start in quotas.starts(NOON).items():
+        counts = {"requests": used if period == "day" else 0, "tokens": used}
+        QuotaUse.objects.create(team=program.team, period=period, start=start, **counts)
+    viewer = browser_of(program.team, "viewer")
+    for address in ("/dashboard/?range=all", "/live/"):
+        page = shown(viewer.get(address))
+        text = " ".join(page.text.split())
+        assert said in text and ("The quota of" in text) == bool(said), address
+        if said:
+            assert 'href="/settings/team/"' in page.html.partition("The quota of")[2]
