@@ -37,6 +37,8 @@ _BEHIND_TLS_PROXY = env.flag("BEHIND_TLS_PROXY")
 PUBLIC = how_public(
     HOST, env.words("ALLOWED_HOSTS"), CSRF_TRUSTED_ORIGINS, behind_proxy=_BEHIND_TLS_PROXY
 )
+# Whether `contextlab proxy` answers below /proxy/ of this server's address.
+AGENT_PROXY = env.flag("AGENT_PROXY")
 if _BEHIND_TLS_PROXY:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
     SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = True

@@ -1,4 +1,4 @@
-"""Shell commands as the user of this machine must type them."""
+"""Shell commands as users must type them: of this machine, or of others on a team's server."""
 
 import shlex
 import sys
@@ -19,4 +19,5 @@ def command(arguments: str) -> str:
     program = Path(sys.prefix) / "bin" / "contextlab"
     root = Path(settings.BASE_DIR)
     in_checkout = (root / "manage.py").exists() and program.is_relative_to(root)
-    return f"{shlex.quote(str(program)) if in_checkout else 'contextlab'} {arguments}"
+    here = in_checkout and not settings.PUBLIC
+    return f"{shlex.quote(str(program)) if here else 'contextlab'} {arguments}"

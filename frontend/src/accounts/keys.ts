@@ -21,7 +21,7 @@ function show(token: string): void {
   document
     .querySelector('[data-made-key]')
     ?.replaceChildren(
-      element('p', '', 'Made, and filled in below. Copy it now: it is not shown again.'),
+      element('p', '', 'Made, and filled in on this page. Copy it now: it is not shown again.'),
       element('div', 'snippet', code, copy),
     );
 }

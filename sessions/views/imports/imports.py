@@ -22,6 +22,7 @@ from sessions.models.web.shown import contents
 from sessions.views.jobs.jobs import Progress
 from sessions.views.web.pages import Link, Page
 from sessions.views.web.paging import page
+from sessions.views.web.reached import reached
 
 FILES_SHOWN = 500
 RECORDS_SHOWN = 100
@@ -61,6 +62,7 @@ def imports(request: HttpRequest) -> HttpResponse:
     context = {
         "section": "imports",
         "team": team,
+        **reached(request, team),
         "problem": problem,
         "may_write": allowed(request, team, "write"),
         "may_replace": allowed(request, team, "accept"),

@@ -16,7 +16,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_GET
 
-from sessions.access import allowed, team_of, teams_of
+from sessions.access import team_of, teams_of
 from sessions.actions.accounts.preferences import preferred
 from sessions.actions.accounts.visits import visit_before
 from sessions.actions.dashboard.day_totals import keep_totals
@@ -34,6 +34,7 @@ from sessions.views.web.demo_notice import demo_notice, left_out
 from sessions.views.web.filters import SORTS, SessionFilters, list_version
 from sessions.views.web.pages import Link, Page
 from sessions.views.web.paging import page
+from sessions.views.web.reached import reached
 from sessions.views.web.sparklines import HEIGHT, sparkline
 
 VALUES = 40
@@ -246,8 +247,7 @@ def start(request: HttpRequest) -> HttpResponse:
     version = list_version(request)  # before the rows: a change in between is announced again
     newest = Session.objects.for_team(team).order_by("-created").first()
     context = {
-        "base_url": request.build_absolute_uri(reverse("home")).rstrip("/"),
-        "may_make_keys": allowed(request, team, "keys"),
+        **reached(request, team),
         **demo_notice(request, team),
         "section": "sessions",
         "team": team,

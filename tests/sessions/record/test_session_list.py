@@ -41,6 +41,24 @@ def test_the_first_run_waits_and_then_links_to_what_came(client: Client):
     assert "wait-dot" not in page.classes
 
 
+@pytest.mark.parametrize("proxy", [True, False])
+def test_a_teams_server_offers_what_reaches_it(client: Client, settings, proxy: bool):
+    settings.PUBLIC, settings.AGENT_PROXY = "CONTEXTLAB_ALLOWED_HOSTS names it", proxy
+    settings.JOB_KINDS = {"demo": "x"}
+    for address in ("/start/", "/imports/"):
+        shown = page_of(client, address)
+        assert "contextlab push --url http://testserver --key clk_…" in shown.text
+        assert "pip install contextlab" in shown.text
+        assert "contextlab import" not in shown.text and "contextlab demo" not in shown.text
+        assert "/settings/keys/?team=local" in shown.forms, "the key is filled in"
+    text = page_of(client, "/start/").text
+    assert "contextlab wrap claude" not in text
+    assert "contextlab wrap --server http://testserver claude" in text
+    team, own = "http://testserver/proxy/clk_…", "contextlab proxy --server http://testserver"
+    assert (team in text, own in text) == (proxy, not proxy)
+    assert text.index("Create key") < text.index("contextlab push") < text.index("Load the demo")
+
+
 def test_the_demo_is_offered_where_there_is_one_and_loads_once(client: Client, settings):
     settings.JOB_KINDS = {"import": "x"}
     assert "/start/demo/?team=local" not in page_of(client, "/start/").forms
