@@ -220,8 +220,8 @@ def remove(row: Note, actor: audit.Actor = audit.COMMAND) -> None:
 
 
 def forget(team: Team, sessions: QuerySet[Session]) -> None:
-    """Withdraw project knowledge learned from these sessions before they are deleted; empty project
-    boards go too."""
+    """Withdraw project knowledge learned from these sessions before they are deleted; empty boards
+    of projects go too, and of tasks without another session."""
     rows = list(sessions.select_related("opening"))
     gone = {str(one.pk) for one in rows}
     named = {project_of(one) for one in rows}
@@ -234,3 +234,9 @@ def forget(team: Team, sessions: QuerySet[Session]) -> None:
         elif left != row.evidence:
             Note.objects.filter(pk=row.pk).update(evidence=left)
     about.exclude(pk__in=notes.values("board")).delete()
+    tasks = {one.task for one in rows if one.task}
+    at_work = Session.objects.filter(team=team, task__in=tasks).exclude(pk__in=gone)
+    ended = Board.objects.filter(team=team, kind=Board.Kind.TASK, name__in=tasks)
+    ended = ended.exclude(name__in=at_work.values("task"))
+    others = Note.objects.filter(board__in=ended).exclude(session__in=gone)
+    ended.exclude(pk__in=others.values("board")).delete()

@@ -70,6 +70,18 @@ def test_a_task_goes_with_its_board(program: Program):
     assert MARK.encode() not in stored_bytes()
 
 
+def test_the_last_session_of_a_task_takes_an_empty_board_with_it(program: Program):
+    talk(program, "one", task=f"{MARK} task")
+    program.ask("PUT", "/sessions/two", {"task": f"{MARK} task"})
+    talk(program, "other", marked="heron", task="herons")
+    boards = Board.objects.filter(kind=Board.Kind.TASK).order_by("name")
+    erase(program, "session", "two")
+    assert [board.name for board in boards.all()] == ["herons", f"{MARK} task"]
+    erase(program, "session", "one")
+    assert [board.name for board in boards.all()] == ["herons"]
+    assert MARK.encode() not in stored_bytes()
+
+
 def test_a_subject_by_metadata(program: Program):
     for name, user in (("one", 4711), ("two", "4711"), ("three", "471"), ("four", None)):
         program.ask("PUT", f"/sessions/{name}", {"metadata": {"user": user} if user else {}})
