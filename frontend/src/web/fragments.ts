@@ -3,6 +3,7 @@
 import htmx from 'htmx.org';
 import { Idiomorph } from 'idiomorph/htmx';
 import { IslandElement } from './island';
+import { endAccess } from './socket';
 
 /** Whether a field holds input that was not sent yet. */
 function isTouched(field: Node): boolean {
@@ -63,7 +64,15 @@ document.addEventListener('htmx:beforeSwap', (event) => {
     serverResponse: string;
     target: Element;
     shouldSwap: boolean;
+    xhr: XMLHttpRequest;
   }>;
+  const asksForPage = (event.target as Element).matches('[data-topic][hx-get=""]');
+  if (asksForPage && [401, 403, 404].includes(detail.xhr.status)) {
+    // Some jobs leave nothing behind, which the server says itself.
+    if (detail.target.matches('[data-topic^="job:"]')) location.reload();
+    else endAccess();
+    return;
+  }
   // Another page answers where a session has ended.
   detail.shouldSwap &&= detail.serverResponse.includes(`id="${detail.target.id}"`);
 });

@@ -1,5 +1,7 @@
 /* One socket for the page. It carries only "this topic is at version n"; subscribers fetch the rest. */
 
+import { removeContent } from './ended';
+
 type Watch = (version: number | null) => void; // null: the socket is down, look for yourself
 type State = keyof typeof states;
 
@@ -7,6 +9,7 @@ type State = keyof typeof states;
 const pollEvery = 8000;
 const pulseEvery = 5000;
 const answerWithin = 3000;
+const signedOut = 4401; // or signed in no more: only a new page can help
 const tooMany = 4429; // this user has too many pages open: come back as rarely as possible
 const states = {
   live: ['live', 'Changes arrive as they happen'],
@@ -15,12 +18,14 @@ const states = {
     `every ${pollEvery / 1000} s`,
     `You have too many pages open: this one looks every ${pollEvery / 1000} s. Close some of them.`,
   ],
+  ended: ['no access', 'You no longer have access'],
 };
 const patient = 9; // attempts after which the pause no longer grows
 const watches = new Map<string, Set<Watch>>();
 let socket: WebSocket | undefined;
 let attempt = 0;
 let live = false;
+let ended = false;
 let poll: ReturnType<typeof setInterval> | undefined;
 let pulse: ReturnType<typeof setInterval> | undefined;
 let silence: ReturnType<typeof setTimeout> | undefined;
@@ -89,6 +94,7 @@ function heard(): void {
 
 function connect(): void {
   clearTimeout(again);
+  if (ended) return;
   const mine = (socket = new WebSocket(address()));
   mine.onopen = () => {
     subscribe();
@@ -109,9 +115,25 @@ function connect(): void {
   };
   mine.onclose = ({ code }) => {
     if (mine !== socket) return;
+    if (code === signedOut) return endAccess();
     if (code === tooMany) attempt = patient;
     lost(code === tooMany ? 'crowded' : 'waiting');
   };
+}
+
+/** The server says that this reader may see the page no more: nothing is asked for again. */
+export function endAccess(): void {
+  if (ended) return;
+  ended = true;
+  quiet();
+  for (const clock of [poll, pulse]) clearInterval(clock);
+  clearTimeout(again);
+  const old = socket;
+  socket = undefined;
+  watches.clear();
+  old?.close();
+  show('ended');
+  removeContent();
 }
 
 function lost(state: State = 'waiting'): void {
@@ -146,6 +168,7 @@ addEventListener('online', wake);
 export function watchTopic(topic: string, watch: Watch): () => void {
   const set = watches.get(topic) ?? new Set();
   watches.set(topic, set.add(watch));
+  if (ended) return () => {};
   if (socket) subscribe();
   else if (!again) connect();
   return () => {

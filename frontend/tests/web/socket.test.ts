@@ -29,6 +29,11 @@ class Socket {
 }
 
 const pill = { hidden: true, textContent: '', title: '', dataset: {} as Record<string, string> };
+const main = {
+  shown: ['the content'],
+  replaceChildren: (...shown: string[]) => (main.shown = shown),
+};
+const made = () => ({ textContent: '', setAttribute: () => {}, append: () => {} });
 const newest = () => Socket.all[Socket.all.length - 1];
 
 beforeEach(() => {
@@ -42,6 +47,8 @@ beforeEach(() => {
     hidden: false,
     documentElement: { dataset: {} },
     querySelectorAll: () => [pill],
+    querySelector: () => main,
+    createElement: made,
     addEventListener: () => {},
   });
 });
@@ -68,6 +75,17 @@ describe('the socket of a page', () => {
     expect([pill.textContent, pill.dataset.state]).toEqual(['reconnecting', 'waiting']);
     vi.advanceTimersByTime(8000);
     expect(versions).toEqual([3, null]);
+  });
+
+  it('removes the content and asks no more once the server ended the access', async () => {
+    const versions = await watching();
+    newest().open();
+    newest().onmessage?.({ data: '{"topic": "job:1", "version": 3}' });
+    newest().end(4401);
+    expect(pill.textContent).toBe('no access');
+    expect(main.shown).not.toContain('the content');
+    vi.advanceTimersByTime(60_000);
+    expect([Socket.all.length, versions]).toEqual([1, [3]]);
   });
 
   it('says that too many pages are open, and goes on looking while it is turned away', async () => {

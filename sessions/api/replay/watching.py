@@ -28,10 +28,11 @@ class Seen(NamedTuple):
     lists: dict[uuid.UUID, int]
 
     def version(self, user: int, topic: str) -> int | None:
-        """The version of a topic; None if it does not exist or the user is not in its team."""
+        """The version of a topic; None if it does not exist or the user is not in its team, or,
+        for the list, in no team."""
         teams = self.teams.get(user, set())
         if topic == LIST:
-            return together(self.lists.get(team, 0) for team in teams)
+            return together(self.lists.get(team, 0) for team in teams) if teams else None
         team, version = self.versions.get(topic, (None, None))
         return version if team in teams else None
 

@@ -90,11 +90,16 @@ def test_a_removed_member_sees_nothing_and_the_log_has_no_secret(
     other.goto(invitation)
     other.get_by_label("Name", exact=True).fill("kim")
     join(other, PASSWORD)
+    other.goto("/live/")
+    other.locator("[data-live-pill]", has_text="live").wait_for()
     page.goto("/settings/members/")
     page.get_by_label("Remove kim from the team").click()
     wrong = faults(page, axe, "members, asked once more")
     page.get_by_role("button", name="Remove kim for good").click()
     page.get_by_text("kim is no longer a member").wait_for()
+    other.get_by_role("alert").get_by_text("You no longer have access").wait_for()
+    assert other.locator("#live").count() == 0, "its content is gone"
+    assert other.locator("[data-live-pill]").inner_text() == "no access"
     page.goto("/settings/audit/")
     actions = page.locator("table.audit tbody code").all_inner_texts()
     assert actions[:3] == ["member.removed", "member.joined", "member.invited"]

@@ -165,6 +165,18 @@ async def test_who_left_a_team_gets_no_hint_of_it_any_more():
     await opened.disconnect()
 
 
+async def test_who_is_in_no_team_any_more_hears_that_the_list_is_gone():
+    member = await sync_to_async(User.objects.create_user)("mara")
+    await Membership.objects.acreate(user=member, team=await sync_to_async(local_team)())
+    opened = await watching(["sessions"], await signed_in(member))
+    topic, version = await answer(opened)
+    assert topic == "sessions" and version is not None
+    mine = await Membership.objects.select_related("team").aget(user=member)
+    await sync_to_async(members.leave)(mine, COMMAND)
+    assert await answer(opened) == ("sessions", None)
+    await opened.disconnect()
+
+
 async def test_a_changed_password_closes_pages_in_other_browsers():
     member = await sync_to_async(User.objects.create_user)("mara", "", "lantern-ferry-42")
     opened = await watching(["sessions"], await signed_in(member))
