@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from ipaddress import ip_address
 from typing import Any
 
 from allauth.usersessions.adapter import get_adapter
@@ -58,7 +59,13 @@ def browsers_of(user: User, current: str | None) -> list[dict[str, Any]]:
     key of this one."""
     rows = sorted(UserSession.objects.purge_and_list(user), key=lambda one: one.last_seen_at)
     return [
-        {"row": row, "name": browser_name(row.user_agent), "current": row.session_key == current}
+        {
+            "row": row,
+            "name": browser_name(row.user_agent),
+            # The network of ::1 is ::, which says nothing of where a browser is.
+            "address": "" if ip_address(row.ip).is_unspecified else row.ip,
+            "current": row.session_key == current,
+        }
         for row in reversed(rows)
     ]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -51,6 +52,15 @@ def signed_in(name: str, user_agent: str, ip: str = "10.0.0.1") -> Client:
 )
 def test_a_browser_is_called_as_people_call_it(user_agent: str, name: str):
     assert browser_name(user_agent) == name
+
+
+@pytest.mark.parametrize(
+    ("ip", "address"), [("10.0.0.1", "10.0.0.1"), ("2001:db8::7", "2001:db8::"), ("::1", "–")]
+)
+def test_an_address_that_says_nothing_is_not_shown(team: Team, ip: str, address: str):
+    member(team, "mara")
+    page = shown(signed_in("mara", FIREFOX, ip).get("/account/"))
+    assert re.search('data-name="address">(.*?)<', page.html)[1] == address
 
 
 def test_one_browser_is_signed_out_from_another(team: Team):

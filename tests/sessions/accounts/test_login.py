@@ -49,6 +49,13 @@ def test_a_person_signs_in_by_name_or_e_mail(typed: str, team: Team):
     assert client.get("/sessions/", follow=True).status_code == 200
 
 
+def test_a_refusal_stands_above_all_ways_to_sign_in():
+    person("mara")
+    html = shown(sign_in(browser(), "mara", "wrong"), 403).html
+    assert html.count('role="alert"') == 1
+    assert html.index('role="alert"') < html.index('aria-label="Name and password"')
+
+
 @pytest.mark.parametrize(
     ("name", "password"),
     [("mara", "wrong"), ("missing", PASSWORD), ("", ""), ("local", ""), ("gone", PASSWORD),
