@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from uuid import UUID
 
+from django.db.models import Count, Min
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -122,14 +123,18 @@ def jobs(request: HttpRequest) -> HttpResponse:
 
 
 def _about(team: Team, rows: Iterable[Job]) -> dict[UUID, str]:
-    """The session or policy that each job is about, if it is about one."""
+    """The session, policy or files that each job is about, if it is about any."""
     wanted = {job.pk: _session_id(job) for job in rows}
     sessions = Session.objects.for_team(team).in_bulk([one for one in wanted.values() if one])
     found = {job: str(sessions[one]) for job, one in wanted.items() if one in sessions}
     simulations = Simulation.objects.filter(team=team, job__in=wanted).select_related(
         "draft__policy"
     )
-    return found | {one.job_id: str(one.draft) for one in simulations if one.job_id}
+    found |= {one.job_id: str(one.draft) for one in simulations if one.job_id}
+    imports = Import.objects.filter(team=team, job__in=wanted, files__isnull=False)
+    for run, first, many in imports.values_list("job").annotate(Min("files__path"), Count("files")):
+        found[run] = f"{first} and {many - 1} more" if many > 1 else first
+    return found
 
 
 @require_GET

@@ -136,3 +136,20 @@ def test_single_keys_are_switched_off_and_on(page: Any) -> None:
     page.keyboard.press("g")
     page.keyboard.press("k")
     page.wait_for_url("**/settings/keys/")
+
+
+@pytest.mark.parametrize(
+    ("address", "button"),
+    [("/settings/data/", "Count"), ("/settings/notifications/", "Create channel")],
+)
+def test_on_a_narrow_page_a_button_stands_below_the_labels(
+    page: Any, address: str, button: str
+) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(address)
+    forms = page.locator("form.key-form", has=page.get_by_role("button", name=button, exact=True))
+    assert forms.count()
+    for form in forms.all():
+        label = form.locator("label").last.bounding_box()
+        beside = form.get_by_role("button", name=button, exact=True).bounding_box()
+        assert beside["y"] >= label["y"] + label["height"]

@@ -13,7 +13,7 @@ from sessions.actions.accounts.teams import local_team
 from sessions.actions.lab.simulations import KIND as SIMULATION
 from sessions.actions.policies.policies import preset_version
 from sessions.actions.record.append import append
-from sessions.models import Job, Session, Simulation
+from sessions.models import Import, ImportFile, Job, Session, Simulation
 from sessions.views.jobs.jobs import Progress
 from tests.sessions.made import count, reading
 from tests.sessions.pages import other_team, page_of, signed_in
@@ -185,6 +185,11 @@ def test_a_row_says_what_its_job_is_about(client: Client):
     simulated = job(kind=SIMULATION)
     Simulation.objects.create(team=local_team(), draft=version, active=version, job=simulated)
     job(kind="notify")
+    for paths in (["a.jsonl"], ["b.jsonl", "c.jsonl"]):
+        run = Import.objects.create(team=local_team(), job=job(kind="import"))
+        for path in paths:
+            ImportFile.objects.create(import_run=run, path=path)
     text = page_of(client, "/jobs/").text
+    assert "Import a.jsonl " in text and "Import b.jsonl and 1 more " in text
     assert "Compaction Move the port " in text
     assert "Simulation balanced@1 " in text

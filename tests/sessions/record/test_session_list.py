@@ -79,6 +79,12 @@ def test_a_row_shows_the_session_and_says_what_is_not_known(client: Client):
     assert "estimated" in page.classes, "the peak was counted by us"
 
 
+def test_a_peak_that_is_only_bounded_is_not_also_about(client: Client):
+    named("a", peak_tokens=50, peak_measured=False, window=200_000)
+    page = page_of(client, "/sessions/")
+    assert "< 1 %" in page.text and "estimated" not in page.classes
+
+
 def test_a_reported_peak_is_shown_plain(client: Client):
     named("a", peak_tokens=50_000, peak_measured=True, window=200_000, cost_microusd=57_500,
           usage_calls=1)  # fmt: skip
