@@ -15,6 +15,8 @@ from contextlab.schema import missing_migrations, only_migration
 
 LOCK_SECONDS = 3
 """How long a migration waits for a table on PostgreSQL: all who come later wait behind it."""
+PAUSES = (0.5, 2.0)
+"""Seconds between two tries, at random, so that an agent's own rhythm is not met each time."""
 PATIENCE = 600.0
 """Seconds in which migrations that met others' locks are tried again."""
 _OF_LOCKS = frozenset(("40P01", "55P03"))
@@ -57,7 +59,7 @@ class Command(migrate.Command):
             else:
                 return
             self.stdout.write(" waits for agents at work, and tries again")
-            time.sleep(random.uniform(0.5, 2))  # noqa: S311 (no secret)
+            time.sleep(random.uniform(*PAUSES))  # noqa: S311 (no secret)
 
     def migration_progress_callback(
         self, action: str, migration: Any = None, fake: bool = False

@@ -24,7 +24,8 @@ POSTGRES_SCHEMA = [
     " WHERE schemaname = 'public'",
     "SELECT conrelid::regclass::text, conname, pg_get_constraintdef(oid) FROM pg_constraint"
     " WHERE connamespace = 'public'::regnamespace",
-    "SELECT pg_get_triggerdef(oid) FROM pg_trigger WHERE NOT tgisinternal",
+    r"SELECT regexp_replace(pg_get_triggerdef(oid), '::[a-z ]+(\[\])?|[()]', '', 'g')"
+    " FROM pg_trigger WHERE NOT tgisinternal",
     "SELECT pg_get_functiondef(oid) FROM pg_proc WHERE pronamespace = 'public'::regnamespace",
 ]
 

@@ -5,12 +5,14 @@
 (`demo.play(…, without=…)`) and one simulated policy (`presets=["offload-first"]`).
 """
 
-from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
+from django.core.management import CommandError
+from django.db import OperationalError
 
-from tests.contextlab.stores.separate_store import PostgresStore
+from contextlab.management.commands import migrate
 
 STORE = Path(__file__).with_name("store_9ecb88f")
 TITLES = {
@@ -92,16 +94,42 @@ def test_a_store_with_some_of_the_replaced_migrations_is_refused_in_one_sentence
     assert store.schema() == before
 
 
-def test_a_migration_that_agents_keep_waiting_is_tried_again(postgres, tmp_path):
-    store = PostgresStore(tmp_path / "store", postgres)
-    store.migrate()
-    assert store.run("migrate", "agent_sessions", "0071", "--no-backup") == (0, "")
-    with closing(store.connect()) as agent:
-        agent.execute("LOCK TABLE agent_sessions_modelcall IN ACCESS SHARE MODE")
-        with store.start("migrate", "--no-backup") as migrating:
-            assert any("tries again" in line for line in migrating.stdout)
-            agent.rollback()
-            assert migrating.communicate()[1] == ""
-    assert migrating.returncode == 0
-    assert store.run("migrate", "--check") == (0, "")
-    store.administer(f"DROP DATABASE {store.name} WITH (FORCE)")
+@pytest.mark.parametrize("state", ["40P01", "55P03"])
+def test_a_migration_that_meets_locks_of_agents_is_tried_again(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], state: str
+):
+    tries = []
+
+    def handle(self: Any, *_: Any, **__: Any) -> None:
+        tries.append(self)
+        if len(tries) < 3:
+            raise OperationalError from LockError(state)
+
+    monkeypatch.setattr(migrate.migrate.Command, "handle", handle)
+    monkeypatch.setattr(migrate, "PAUSES", (0, 0))
+    migrate.Command()._migrate()
+    assert len(tries) == 3
+    assert capsys.readouterr().out.count("tries again") == 2
+
+
+@pytest.mark.parametrize(
+    ("state", "patience", "raised"),
+    [("53100", 600, OperationalError), ("40P01", -1, CommandError)],
+)
+def test_a_migration_that_fails_otherwise_or_for_long_ends(
+    monkeypatch: pytest.MonkeyPatch, state: str, patience: float, raised: type[Exception]
+):
+    def handle(*_: Any, **__: Any) -> None:
+        raise OperationalError from LockError(state)
+
+    monkeypatch.setattr(migrate.migrate.Command, "handle", handle)
+    monkeypatch.setattr(migrate, "PATIENCE", patience)
+    with pytest.raises(raised):
+        migrate.Command()._migrate()
+
+
+class LockError(Exception):
+    """An error of psycopg with a state."""
+
+    def __init__(self, sqlstate: str) -> None:
+        self.sqlstate = sqlstate
