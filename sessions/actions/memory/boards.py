@@ -235,8 +235,10 @@ def forget(team: Team, sessions: QuerySet[Session]) -> None:
             Note.objects.filter(pk=row.pk).update(evidence=left)
     about.exclude(pk__in=notes.values("board")).delete()
     tasks = {one.task for one in rows if one.task}
-    at_work = Session.objects.filter(team=team, task__in=tasks).exclude(pk__in=gone)
+    at_work = Session.objects.filter(team=team, task__in=tasks).exclude(
+        pk__in=[one.pk for one in rows]
+    )
     ended = Board.objects.filter(team=team, kind=Board.Kind.TASK, name__in=tasks)
     ended = ended.exclude(name__in=at_work.values("task"))
-    others = Note.objects.filter(board__in=ended).exclude(session__in=gone)
+    others = Note.objects.filter(board__in=ended).exclude(session__in=rows)
     ended.exclude(pk__in=others.values("board")).delete()
