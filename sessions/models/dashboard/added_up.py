@@ -113,8 +113,9 @@ def _inside(
     `happened`."""
     inside = sessions_inside(times, chosen)
     if path:
-        # With its limit PostgreSQL finds the few sessions first, and then what belongs to them:
-        # else it may read all managed runs for the sessions of a day.
+        # These sessions are the team's. The team named again, SQLite without statistics would begin
+        # with all of its sessions. With the limit PostgreSQL finds the few sessions first, and then
+        # what belongs to them: else it may read all managed runs for the sessions of a day.
         rows = rows.filter(**{f"{path.removesuffix('__')}__in": inside.values("pk")[:_ALL]})
     else:
         rows = rows & inside
@@ -171,23 +172,17 @@ def _of_reviews() -> dict[str, Any]:
 _COUNTED: tuple[tuple[Callable[[], QuerySet[Any]], str, Callable[[], dict[str, Any]]], ...] = (
     (lambda: Session.objects.filter(team_id=_TEAM), "", _of_sessions),
     (
-        lambda: Revision.objects.filter(
-            run__session__team_id=_TEAM, run__origin=Run.Origin.MANAGED, edits__strategy="compact"
-        ),
+        lambda: Revision.objects.filter(run__origin=Run.Origin.MANAGED, edits__strategy="compact"),
         "run__session__",
         _of_compactions,
     ),
     (
-        lambda: FactLedger.objects.filter(
-            revision__run__session__team_id=_TEAM, revision__run__origin__in=REAL_RUNS
-        ),
+        lambda: FactLedger.objects.filter(revision__run__origin__in=REAL_RUNS),
         "revision__run__session__",
         _of_ledgers,
     ),
     (
-        # By the session's team, like its time: then PostgreSQL starts from the few sessions.
         lambda: Review.objects.filter(
-            item__revision__run__session__team_id=_TEAM,
             item__finished__isnull=False,
             submitted__isnull=False,
         ),
@@ -253,7 +248,7 @@ class _Grouped:
         return self._many(inside, "step_count")
 
     def _of_breaks(self, times: Times) -> QuerySet[Any]:
-        rows = BreakTotals.objects.filter(session__team_id=_TEAM)
+        rows = BreakTotals.objects.all()
         inside = _inside(rows, times, "session__", self._by, self._chosen)
         group = [*_group("session__", self._by), "cause", "avoidable"]
         named = {f"s_{name}": column for name, column in BREAKS.items()}
