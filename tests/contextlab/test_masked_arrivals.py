@@ -29,8 +29,8 @@ __all__ = ["lab", "model"]
 
 KEY = "sk-ant-api03-" + "Ab3dEf9h" * 10
 NAME = "Ines Okafor"
-WORDS = "agent_sessions_blockwords"
-"""The index of hashed words, which SQLite cannot list."""
+INDEXES = ("agent_sessions_blockwords", "agent_sessions_namegrams")
+"""Hashed words, and groups of three characters of names: SQLite cannot list them."""
 PLANTED = f"the key of {NAME} is {KEY}"
 
 
@@ -61,7 +61,7 @@ def holders(served: Server, secret: str) -> set[str]:
         tables = store.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
 
         for (table,) in tables:
-            if table == WORDS:
+            if table in INDEXES:
                 continue
             for row in store.execute(f'SELECT * FROM "{table}"'):
                 if any(secret.encode() in _plain(value) for value in row):

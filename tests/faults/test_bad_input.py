@@ -190,9 +190,11 @@ def test_a_query_that_cannot_be(stored: Program, address: str, pointer: str):
     assert pointer in [error["pointer"] for error in reported["errors"]]
 
 
-@pytest.mark.parametrize("run", ["%00", "..%2f..", "missing", "x" * 3000])
-def test_an_unknown_run(stored: Program, run: str):
-    assert_problem(stored.ask("GET", f"/sessions/run/manifest?run={run}"), 404)
+@pytest.mark.parametrize(
+    ("run", "status"), [("%00", 422), ("..%2f..", 404), ("missing", 404), ("x" * 3000, 404)]
+)
+def test_an_unknown_run(stored: Program, run: str, status: int):
+    assert_problem(stored.ask("GET", f"/sessions/run/manifest?run={run}"), status)
 
 
 @pytest.mark.fault("I2")

@@ -61,21 +61,27 @@ def test_an_agent_is_recorded_and_its_exit_code_kept(
     assert kinds(lab, "wrapped-agent")[:2] == [["text"], ["text"]]
 
 
-def test_the_addresses_of_the_page_for_a_first_session(lab: ContextLab, model: Provider) -> None:
+@pytest.mark.parametrize(
+    ("number", "at", "many"),
+    [(0, "{{ base_url }}/proxy", 3), (1, "http://127.0.0.1:8766/proxy", 4)],
+    ids=["of the server", "own"],
+)
+def test_the_addresses_of_the_page_for_a_first_session(
+    lab: ContextLab, model: Provider, number: int, at: str, many: int
+) -> None:
     page = (ROOT / "templates/record/first_run.html").read_text()
-    found = re.search(r'<code id="proxy">(.*?)</code>', page, re.DOTALL)
-    assert found
-    filled = re.sub(r"</?b[^>]*>", "", found[1]).replace("clk_…", key_of(lab))
+    shown = re.findall(r'<code id="proxy">(.*?)</code>', page, re.DOTALL)[number]
+    filled = re.sub(r"</?b[^>]*>", "", shown).replace("clk_…", key_of(lab))
     exports = [line for line in filled.splitlines() if line.startswith("export ")]
     with proxy(lab.url, model) as url:
-        lines = "\n".join(exports).replace("http://127.0.0.1:8766/proxy", url)
+        lines = "\n".join(exports).replace(at, url)
         agent = shlex.join([sys.executable, "-c", AGENT, "0"])
         subprocess.run(
             ["/bin/sh", "-ec", f"{lines}\n{agent}"],
             env={**os.environ, "ANTHROPIC_API_KEY": "none", "PYTHONPATH": str(ROOT)},
             check=True,
         )
-    assert len(exports) == 4
+    assert len(exports) == many
     assert kinds(lab, "wrapped-agent")[:2] == [["text"], ["text"]]
 
 
