@@ -96,6 +96,7 @@ NOT_RUN: dict[str, dict[str, list[str]]] = {
         "docs/operating.md": [
             "contextlab migrate                                       # o",
             "export CONTEXTLAB_SECRET_KEY=$(openssl rand -hex 32) POSTGRE",
+            "DATABASE_URL=postgres://contextlab:PASSWORD@127.0.0.1/contex",
             "cp deploy/systemd/* /etc/systemd/system/ && systemctl daemon",
         ],
         "docs/operating/objects.md": [
