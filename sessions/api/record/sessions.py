@@ -93,9 +93,7 @@ def sessions(
         created, last = _place(cursor)
         rows = rows.filter(Q(created__lt=created) | Q(created=created, pk__lt=last))
     if q:
-        rows = with_name(
-            rows, [team.pk for team in teams], q.replace("\x00", "\ufffd"), limit=limit
-        )
+        rows = with_name(rows, [team.pk for team in teams], q, limit=limit)
     found = list(rows.order_by("-created", "-pk")[: limit + 1])
     shown, more = found[:limit], len(found) > limit
     return json_answer(
