@@ -22,7 +22,7 @@ ON_LOGS = ("live.steps", "replay.opening", "policies.recall", "record.planted", 
 
 
 def main() -> int:
-    """Run the named benchmarks, or all; return how many failed or are worse than docs/speed.md.
+    """Run the named benchmarks, or all; return how many failed or are worse than the kept figures.
 
     With --write their figures go into that page.
     """

@@ -1,4 +1,4 @@
-"""Figures that docs/speed.md states: its table is written by benchmarks and checked by them."""
+"""Figures of benchmarks: kept in figures.json, checked against it, summed up in docs/speed.md."""
 
 from __future__ import annotations
 
@@ -7,15 +7,18 @@ import os
 import re
 import subprocess
 import time
+from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.processes import say
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "speed.md"
+KEPT = Path(__file__).with_suffix(".json")
+"""Value, goal, whether more is better, and commit and date of each figure, by its name."""
 BEGIN, END = "<!-- figures -->\n", "<!-- end of figures -->"
 TOLERANCE = 1.3
-"""How much worse a figure may be than the page says before it fails: machines differ from hour to
+"""How much worse a figure may be than the kept one before it fails: machines differ from hour to
 hour."""
 
 COLLECTED = "CONTEXTLAB_BENCH_FIGURES"
@@ -43,10 +46,16 @@ class Figure:
         # A slope of memory may be below zero.
         return self.value > stated + abs(stated) * (TOLERANCE - 1)
 
-    def row(self, origin: str) -> str:
-        """The row of the table; `origin` is commit and date."""
-        sign, verdict = "≥" if self.more else "≤", "" if self.reached else " (missed)"
-        return f"| {self.name} | {self.value:,.4g} | {sign} {self.goal:,g}{verdict} | {origin} |"
+    @property
+    def group(self) -> str:
+        """What the page shows in one row: a measure of all pages, of sessions of all lengths."""
+        subject, colon, measure = self.name.partition(": ")
+        several = "all pages" if subject.startswith("page ") and self.reached else subject
+        if size := re.search(r", \d[\d,]* sessions$", subject):
+            several = ("other answers" if self.reached else subject.split(", ")[0]) + size[0]
+        else:
+            several = re.sub(r", .*| \d[\d,]* (to|messages|synthetic) .*", "", several)
+        return several + colon + measure
 
 
 def figure(name: str, value: float, *, at_most: float = 0, at_least: float = 0) -> None:
@@ -64,28 +73,56 @@ def collected(place: Path) -> list[Figure]:
     return [Figure(*json.loads(line)) for line in place.read_text().splitlines()]
 
 
+def kept() -> dict[Figure, str]:
+    """The figures of earlier runs, with commit and date."""
+    rows = json.loads(KEPT.read_text())
+    return {Figure(name, *row): origin for name, (*row, origin) in rows.items()}
+
+
 def check(figures: list[Figure]) -> list[str]:
-    """Say each figure that is worse than the page states; return their names."""
-    stated = {name: float(cell.replace(",", "")) for name, cell in _cells(PAGE.read_text())}
+    """Say each figure that is worse than the kept one; return their names."""
+    stated = {one.name: one.value for one in kept()}
     worse = [one for one in figures if one.name in stated and one.worse_than(stated[one.name])]
     for one in worse:
-        say(f"worse than docs/speed.md: {one.name}: {one.value:,.4g}, was {stated[one.name]:,g}")
+        say(f"worse than {KEPT.name}: {one.name}: {one.value:,.4g}, was {stated[one.name]:,g}")
     return [one.name for one in worse]
 
 
 def write(figures: list[Figure]) -> None:
-    """Put the figures of this run into the page, with commit and date; keep the others."""
-    origin = commit_and_date()
-    text = PAGE.read_text()
-    head, rest = text.split(BEGIN)
-    table, tail = rest.split(END)
-    rows = {line.split(" | ")[0][2:]: line for line in table.splitlines() if line.startswith("| ")}
-    rows.pop("figure", None)
-    rows.pop("---", None)
-    rows |= {one.name: one.row(origin) for one in figures}
+    """Keep the figures of this run with commit and date, beside the others, and write the page."""
+    now = {one.name for one in figures}
+    found = {one: origin for one, origin in kept().items() if one.name not in now}
+    found |= dict.fromkeys(figures, commit_and_date())
+    rows = {one.name: [one.value, one.goal, one.more, found[one]] for one in found}
+    lines = (f"{json.dumps(name)}: {json.dumps(rows[name])}" for name in sorted(rows))
+    KEPT.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+    head, rest = PAGE.read_text().split(BEGIN)
+    PAGE.write_text(f"{head}{BEGIN}{table(found)}\n{END}{rest.partition(END)[2]}")
+
+
+def table(found: dict[Figure, str]) -> str:
+    """The figures as rows of the page, those of one group as a range."""
+    groups: dict[tuple[str, float], list[Figure]] = defaultdict(list)
+    for one in found:
+        groups[one.group, one.goal].append(one)
     lines = ["| figure | measured | goal | commit, date |", "| --- | --- | --- | --- |"]
-    made = "\n".join([*lines, *(rows[name] for name in sorted(rows))])
-    PAGE.write_text(f"{head}{BEGIN}{made}\n{END}{tail}")
+    return "\n".join([*lines, *(_row(groups[key], found) for key in sorted(groups))])
+
+
+def _row(of: list[Figure], found: dict[Figure, str]) -> str:
+    name = of[0].group if len(of) > 1 else of[0].name
+    values = sorted({one.value for one in (min(of, key=_value), max(of, key=_value))})
+    measured = " to ".join(f"{value:,.4g}" for value in values)
+    sign, verdict = (
+        "≥" if of[0].more else "≤",
+        "" if all(one.reached for one in of) else " (missed)",
+    )
+    origins = "; ".join(sorted({found[one] for one in of}))
+    return f"| {name} | {measured} | {sign} {of[0].goal:,g}{verdict} | {origins} |"
+
+
+def _value(one: Figure) -> float:
+    return one.value
 
 
 def commit_and_date() -> str:
@@ -93,8 +130,3 @@ def commit_and_date() -> str:
     asked = ["git", "rev-parse", "--short", "HEAD"]
     commit = subprocess.check_output(asked, cwd=PAGE.parent, text=True).strip()
     return f"{commit}, {time.strftime('%Y-%m-%d')}"
-
-
-def _cells(text: str) -> list[tuple[str, str]]:
-    table = text.partition(BEGIN)[2].partition(END)[0]
-    return re.findall(r"^\| ([^|]+) \| (-?\d[\d.,e+-]*) \|", table, re.MULTILINE)

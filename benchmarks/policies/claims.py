@@ -129,41 +129,63 @@ def page(lines: Sequence[Line], sessions: int) -> Iterator[str]:
     yield HEAD.format(
         origin=commit_and_date(),
         sessions=said(sessions, "recorded sessions"),
-        counts="\n".join(f"| {name} | {counts[name]} |" for name in VERDICTS if counts[name]),
+        counts=", ".join(
+            f"{counts[name]} {name.removesuffix(' by')}" for name in VERDICTS if counts[name]
+        ),
         all=len(lines),
     )
     for source in CLAIMS:
         yield f"\n## {source}\n"
         mine = [line for line in lines if line[0] == source]
-        if settings := [line for line in mine if is_setting(line)]:
-            said_of = (f"{claim.ours.how} = {value}" for _, claim, value, _ in settings)
-            yield f"Settings as published: {', '.join(said_of)}.\n"
-        yield "| claim | published | ours | how | verdict |\n" + "| --- " * 5 + "|"
-        for _, claim, value, found in (line for line in mine if not is_setting(line)):
-            how = re.sub(r': ".+"$', "", claim.ours.how)
-            cells = (claim.claim, claim.published, value, how, found)
-            yield "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+        if plain := [line for line in mine if is_plain(line)]:
+            yield "As published:\n"
+            yield from (f"- {one}" for one in _plain(plain))
+            yield ""
+        for name in VERDICTS:
+            if open_ := [line for line in mine if line[2] == "–" and line[3].startswith(name)]:
+                yield f"{name.capitalize()}: {'; '.join(_open(line) for line in open_)}.\n"
+        yield "| claim | published | ours | how |\n" + "| --- " * 4 + "|"
+        for line in mine:
+            if not is_plain(line) and line[2] != "–":
+                yield "| " + " | ".join(cell.replace("|", "\\|") for cell in _row(line)) + " |"
 
 
-def is_setting(line: Line) -> bool:
-    """Return whether a claim is about a setting of a preset, which is as published."""
+def is_plain(line: Line) -> bool:
+    """Return whether a claim is one number, and ours is the same one."""
+    _, claim, _, found = line
+    return claim.goal is not None and claim.goal[0] == claim.goal[1] and found == REACHED
+
+
+def _plain(lines: Sequence[Line]) -> Iterator[str]:
+    """The settings of each preset, and then constants."""
+    groups: dict[str, list[str]] = {}
+    for _, claim, value, _ in lines:
+        named = re.fullmatch(r"`([a-z-]+): ([a-z]+\.[a-z_]+)`", claim.ours.how)
+        said_of = f"{named[2]} {value}" if named else f"{claim.claim}: {claim.published}"
+        groups.setdefault(f"`{named[1]}`: " if named else "", []).append(said_of)
+    yield from (f"{name}{('; ', ', ')[bool(name)].join(one)}" for name, one in groups.items())
+
+
+def _open(line: Line) -> str:
+    _, claim, _, found = line
+    why = found.partition(": ")[2]
+    return f"{claim.claim} {claim.published}".strip() + (f" ({why})" if why else "")
+
+
+def _row(line: Line) -> tuple[str, str, str, str]:
     _, claim, value, found = line
-    named = re.fullmatch(r"`[a-z-]+: [a-z]+\.[a-z_]+`", claim.ours.how)
-    return bool(named) and (claim.published, REACHED) == (value, found)
+    how = re.sub(r': ".+"$', "", claim.ours.how)
+    ending = "" if found == REACHED else f", {found}"
+    ending = re.sub(f", {MISSED} .+", ", missed", ending)
+    return claim.claim, claim.published, value + ending, how
 
 
 HEAD = """# Published numbers, and ours
 
 Written by `make claims LOGS=folder` ({origin}), with {sessions}. Means over sessions of 30 model
 calls or more and over 30,000 tokens, simulated; shares are of the session as recorded. Where a
-claim is: [sources](../sources.md).
-
-| verdict | lines |
-| --- | --- |
-{counts}
-| all | {all} |
-
-*Needs a model*: [`contextlab probe`](../lab/lab.md#asking-a-model) asks one."""
+claim is: [sources](../sources.md). Of {all}: {counts}.
+What needs a model can be tried with [`contextlab probe`](../lab/lab.md#asking-a-model)."""
 
 
 def main() -> None:

@@ -116,7 +116,7 @@ def over(key: str, how: str) -> Ours:
         found = [one for row in rows if (one := row.get(key)) is not None]
         return mean(found) if found else None
 
-    return Ours(f"recorded sessions: {how}", value)
+    return Ours(f"logs: {how}", value)
 
 
 @cache

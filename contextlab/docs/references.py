@@ -3,48 +3,42 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Iterator
 from typing import Any
 
 from contextlab.cli import available, loaded
 from sessions.api.urls import api
 from sessions.api.web.documents import document
-from sessions.management.named import SESSION_HELP
 
-COMMON = {
-    "team slug (default: the local team)",
-    "print JSON",
-    "print one JSON object",
-    SESSION_HELP,
-}
+COMMON = ("--team", "--json")
 """What the page says once about options of many commands."""
 
 ERASES = "A key needs the scope `erase`."
+PEOPLE = "For people only"
 
 
 def commands() -> str:
-    """Each command with its sentence and its options."""
+    """Each command with its first sentence, and its arguments and options, a line for each verb."""
     return "\n\n".join(_command(name) for name in available())
 
 
 def _command(name: str) -> str:
     command = loaded(name)
-    rows = list(_rows(command.create_parser("contextlab", name)))
-    options = ["", *rows] if rows else []
-    return "\n".join([f"## {name}", "", str(command.help), *options])
+    rows = [f"- `{row}`" for row in _rows(command.create_parser("contextlab", name)) if row]
+    said, dot, _ = str(command.help).partition(". ")
+    return "\n".join([f"## {name}", "", said + dot.strip(), *([""] if rows else []), *rows])
 
 
 def _rows(parser: argparse.ArgumentParser, verb: str = "") -> Iterator[str]:
+    named = [verb] if verb else []
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
-            helps = {one.dest: one.help or "" for one in action._choices_actions}
             for of, verbs in action.choices.items():
-                yield f"- `{of}`: {_line(helps.get(of, ''))}".removesuffix(": ")
-                yield from _rows(verbs, f"{of} ")
+                yield from _rows(verbs, of)
         elif "--help" not in action.option_strings and action.help != argparse.SUPPRESS:
-            said = _line((action.help or "") % {"default": action.default})
-            said = "" if said in COMMON else said
-            yield f"- `{verb}{_named(action)}`: {said}".removesuffix(": ")
+            named += [] if set(COMMON) & set(action.option_strings) else [_named(action)]
+    yield " ".join(named)
 
 
 def _named(action: argparse.Action) -> str:
@@ -57,7 +51,7 @@ def _named(action: argparse.Action) -> str:
 
 
 def operations() -> str:
-    """Each operation of the API by group: method, path, and the first sentence about it."""
+    """Each operation of the API by group: method, path, and the first clause about it."""
     groups: dict[str, list[str]] = {}
     for path, by_method in document(api)["paths"].items():
         for method, operation in by_method.items():
@@ -67,9 +61,11 @@ def operations() -> str:
 
 
 def _said(operation: dict[str, Any]) -> str:
-    said = _line(operation.get("description", "").split("\n\n")[0])
-    scope = " (`erase`)" if ERASES in said else ""
-    return f"{scope}: {said.replace(ERASES, '').replace('  ', ' ').strip()}"
+    description = operation.get("description", "")
+    marks = [sign for text, sign in ((ERASES, "erase"), (PEOPLE, "people")) if text in description]
+    said = re.sub(r" \([^)]*\)", "", _line(description.split("\n\n")[0]))
+    clause = re.split(r"[.:;](?: |$)|, (?=with|newest|oldest|which)", said)[0]
+    return "".join(f" ({mark})" for mark in marks) + f": {clause}"
 
 
 def _line(text: str) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from benchmarks.policies import claims
-from benchmarks.policies.claims import REACHED, SESSIONS, VERDICTS, verdict
+from benchmarks.policies.claims import MISSED, REACHED, SESSIONS, VERDICTS, verdict
 from benchmarks.policies.claims_measured import Claim, code
 from benchmarks.policies.claims_published import CLAIMS, DESIGN, MODEL
 from compaction.advice import use_lint
@@ -40,12 +40,16 @@ def test_every_line_has_a_verdict_of_the_known_set(
     claims.main()
     text = (tmp_path / "claims.md").read_text()
     assert "(abc1234, 2026-01-02), with 1 recorded session." in text
-    found = re.findall(r"^\| .+ \| .* \| .+ \| .+ \| (.+) \|$", text, re.MULTILINE)
-    found = [one for one in found if one not in ("verdict", "---")]
-    found += [REACHED] * text.count("` = ")
-    assert len(found) == len(ALL) == capsys.readouterr().out.count("\n") > 100
-    assert all(one.startswith(VERDICTS) for one in found)
-    assert SESSIONS not in found
+    lines = list(claims.judged(rows))
+    assert len(lines) == len(ALL) == capsys.readouterr().out.count("\n") > 100
+    assert all(found.startswith(VERDICTS) for *_, found in lines)
+    assert SESSIONS not in {found for *_, found in lines}
+    named = [one for one in lines if one[1] not in SETTINGS]
+    assert len(named) > 50 and all(claim.claim in text for _, claim, *_ in named)
+    rows_shown = re.findall(r"^\| .+ \| .* \| .+ \| .+ \|$", text, re.MULTILINE)
+    assert sum("missed" in row for row in rows_shown) == sum(
+        one[3].startswith(MISSED) for one in lines
+    )
     sources = (ROOT / "docs/sources.md").read_text()
     assert all(f"\n## {source}\n" in sources for source in CLAIMS)
 

@@ -16,7 +16,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from contextlab.cli import available, loaded
-from contextlab.docs.references import commands
+from contextlab.docs.references import commands, operations
 from sessions.api.urls import api
 from sessions.api.web.documents import document
 from tests.conftest import ROOT
@@ -130,13 +130,23 @@ def test_numbers_of_decisions_ascend() -> None:
     assert numbers == sorted(set(numbers)) != []
 
 
-def test_commands_are_listed_with_their_verbs_and_choices():
+def test_commands_are_listed_with_their_verbs_and_choices() -> None:
     listed = commands().splitlines()
     for row in (
-        "- `add`: add a rule; its words or pattern come on stdin",
+        "- `add name --kind words|pattern --replacement REPLACEMENT`",
         "- `incoming on|off`",
         "- `show masked|stored`",
         "- `remove name`",
+        "- `--host HOST --port PORT`",
     ):
         assert row in listed
-    assert any(row.startswith("- `add --kind words|pattern`: what stdin has") for row in listed)
+    assert not any("--json" in row for row in listed)
+
+
+def test_operations_are_listed_with_what_a_key_needs() -> None:
+    listed = operations().splitlines()
+    assert "- `GET /holds` (erase): List the team's legal holds" in listed
+    assert (
+        "- `PUT /sessions/{session_id}`: Create a session under your own id, or update it" in listed
+    )
+    assert any(row.startswith("- `POST /rollouts/{rollout_id}/accept` (people)") for row in listed)
