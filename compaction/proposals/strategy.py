@@ -102,8 +102,6 @@ class Strategy:
     title: str
     does: str
     """What it does, in one sentence."""
-    when: str
-    """When it acts, in a few words."""
     event: Event
     propose: Callable[[View, Any], Proposal]
     parameters: type[Any]

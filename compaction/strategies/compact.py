@@ -139,7 +139,6 @@ STRATEGY = Strategy(
     order=80,
     title="Compaction",
     does="Summarizes history before the window is full.",
-    when="near the window's limit; when a topic or task ends; on request",
     event="compaction",
     propose=compact,
     parameters=Compact,

@@ -244,7 +244,6 @@ STRATEGY = Strategy(
     order=10,
     title="File dedupe",
     does="Does not show a file again that the model has already seen.",
-    when="at entry",
     event="entry",
     propose=dedupe,
     parameters=Dedupe,

@@ -160,7 +160,6 @@ STRATEGY = Strategy(
     order=30,
     title="Excerpt",
     does="Stores a large tool result on arrival, and keeps its ends and figures.",
-    when="at entry",
     event="entry",
     propose=externalise,
     parameters=Externalise,

@@ -208,7 +208,6 @@ STRATEGY = Strategy(
     order=60,
     title="Offload",
     does="Replaces tool inputs and outputs by stubs, in batches.",
-    when="by age, in batches",
     event="offload",
     propose=offload,
     parameters=Offload,

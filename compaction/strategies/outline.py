@@ -151,7 +151,6 @@ STRATEGY = Strategy(
     order=20,
     title="Outline",
     does="Shows a large file as an outline of its declarations, to be read in parts.",
-    when="on entry, or a few steps later",
     event="entry",
     propose=outline,
     parameters=Outline,

@@ -273,7 +273,6 @@ STRATEGY = Strategy(
     order=70,
     title="Payback",
     does="Offloads results that are no longer needed, once that saves more than it costs.",
-    when="once results are ripe and it pays",
     event="offload",
     propose=payback,
     parameters=Payback,

@@ -169,7 +169,6 @@ STRATEGY = Strategy(
     order=50,
     title="Replacement",
     does="Removes results that the same call gave again, and older dashboards.",
-    when="once a batch is out of date",
     event="offload",
     propose=replace,
     parameters=Replace,

@@ -113,7 +113,6 @@ STRATEGY = Strategy(
     order=40,
     title="In parts",
     does="Splits a very long tool result into parts, each sent as a message of its own.",
-    when="at entry",
     event="entry",
     propose=shard,
     parameters=Shard,

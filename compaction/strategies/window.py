@@ -150,7 +150,6 @@ STRATEGY = Strategy(
     order=90,
     title="Sliding window",
     does="Keeps the first messages, a short summary, and the newest messages.",
-    when="at a share of the budget, or a number of messages",
     event="window",
     propose=window,
     parameters=Window,

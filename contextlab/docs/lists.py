@@ -34,16 +34,16 @@ def _table(*rows: Iterable[str]) -> str:
 def strategies() -> str:
     """The strategies in order."""
     found = (
-        (f"[`{one.name}`](#{one.docs})" if one.docs else f"`{one.name}`", one.does, one.when)
+        (f"[`{one.name}`](#{one.docs})" if one.docs else f"`{one.name}`", one.does)
         for one in STRATEGIES.values()
     )
-    return _table(("name in a policy", "what it does", "takes effect"), *found)
+    return _table(("name in a policy", "what it does"), *found)
 
 
 def importers() -> str:
     """The log formats in order of detection."""
-    found = ((f"`{one.name}`", one.files, one.recognised_by) for one in IMPORTERS.values())
-    return _table(("format", "files", "recognised by"), *found)
+    found = ((f"`{one.name}`", one.files) for one in IMPORTERS.values())
+    return _table(("format", "files"), *found)
 
 
 def cache_rules() -> str:

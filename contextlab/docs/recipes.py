@@ -104,7 +104,6 @@ _SENTENCES = (
     (r'(?m)^"""([^\n:]+): [^\n]*"""$', r'"""\1: say in one line what it is."""'),
     (r'(?m)^( +)"""[^\n]*"""$', r'\1"""Say what it is or does."""'),
     (r'\bdoes="[^"]+"', 'does="Say in one sentence what it does."'),
-    (r'\bwhen="[^"]+"', 'when="say when"'),
     (r'"help": "[^"]+"', '"help": "Say in one sentence what it sets."'),
     (r"<p>[^<{]+</p>", "<p>Say in one sentence what the page shows.</p>"),
     (r'recognised_by="[^"]+"', 'recognised_by="say what its lines have"'),

@@ -11,6 +11,6 @@ RULES = (
         models=r".*claude",
         kept=None,
         cache="Anthropic's rules",
-        source="Anthropic's page on prompt caching; minimums by model in `compaction/prices`",
+        source="Anthropic's page; minimums in `compaction/prices`",
     ),
 )

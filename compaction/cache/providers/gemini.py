@@ -13,7 +13,7 @@ RULES = (
         models=r"gemini-3",
         kept=Kept(4_096, 0, 4_096, HOUR_MS, behind=1_220),
         cache=_CACHE,
-        source="guide for the minimum; steps measured in 24 calls of 26 in 3 sessions; TTL is ours",
+        source="guide; steps measured (24 of 26 calls); TTL ours",
     ),
     CacheRule(
         provider="gemini",
@@ -21,6 +21,6 @@ RULES = (
         models=r"gemini",
         kept=Kept(2_048, 0, 2_048, HOUR_MS),
         cache=_CACHE,
-        source="guide for the minimum; steps and TTL are ours",
+        source="guide; steps and TTL ours",
     ),
 )

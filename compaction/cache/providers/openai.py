@@ -18,7 +18,7 @@ RULES = (
         models=r"gpt-(?:5\.(?:[6-9]|\d\d)|[6-9])",
         kept=Kept(1_024, 256, 1_024, HOUR_MS // 2, writes=True),
         cache=_CACHE,
-        source="guide; steps measured in 114 calls of 114 (the guide says exact)",
+        source="guide; steps measured (114 of 114 calls)",
     ),
     CacheRule(
         provider="openai",
@@ -26,7 +26,7 @@ RULES = (
         models=r"gpt-5\.5",
         kept=Kept(512, 128, 1_024, 24 * HOUR_MS),
         cache=_CACHE,
-        source="guide; steps measured in 133 calls of 133 (the guide says 2,048)",
+        source="guide; steps measured (133 of 133 calls)",
     ),
     CacheRule(
         provider="openai",
@@ -34,6 +34,6 @@ RULES = (
         models=r"(?:gpt|chatgpt|codex|o[1-9])(?:-|$)",
         kept=EARLY,
         cache=_CACHE,
-        source="guide, which says 5 to 10 minutes and an hour at most; we take 10 minutes",
+        source="guide: 5 to 10 minutes, at most an hour",
     ),
 )

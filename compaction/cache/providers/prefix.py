@@ -14,6 +14,6 @@ RULES = (
         models=r"(?:deepseek|kimi|moonshot|grok|glm|qwen|minimax|mimo|hy3)",
         kept=PLAIN,
         cache="its provider publishes no rules: the longest prefix is assumed",
-        source="steps measured: DeepSeek, 30 calls of 30; minimum and TTL are ours",
+        source="steps measured (DeepSeek, 30 of 30 calls); rest ours",
     ),
 )

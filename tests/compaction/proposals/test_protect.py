@@ -123,7 +123,6 @@ def _named_rogue(propose: Callable[[View, object], Proposal]) -> Strategy:
         order=100,
         title="Rogue",
         does="What it likes.",
-        when="always",
         event="offload",
         propose=propose,
         parameters=dict,
