@@ -33,6 +33,7 @@ class Command(BaseCommand):
         """Run until SIGTERM or SIGINT."""
         import uvicorn
 
+        from contextlab.processes import memory
         from contextlab.proxy.app import application
         from contextlab.proxy.upstream import PROVIDERS
 
@@ -43,6 +44,7 @@ class Command(BaseCommand):
         with _listening(host, port) as at, suppress(KeyboardInterrupt):
             self.stdout.write(f"The proxy listens on http://{host}:{port}. Stop it with Ctrl+C.")
             self.stdout.flush()
+            memory.collect_less()
             uvicorn.Server(config).run(sockets=[at])
 
 
