@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import anthropic
@@ -14,7 +15,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from contextlab.client import ContextLab, events
-from contextlab.proxy import calls
+from contextlab.proxy import calls, recorder
 from contextlab.proxy.app import MOST_BODY
 from contextlab.proxy.upstream import Upstream, forwarded, returned
 from tests.contextlab.client.test_client import ASK, lab, model
@@ -93,13 +94,21 @@ def test_errors_of_the_provider_reach_the_agent(
     assert caught.value.response.headers["retry-after"] == "7"
 
 
-def test_agents_go_on_while_our_server_is_away(model: Provider) -> None:
-    with proxy(NOWHERE, model) as url:
+def test_agents_go_on_while_our_server_is_away(
+    model: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that come later too, when the calls of the first already wait to be stored."""
+    monkeypatch.setattr(recorder, "LAST_SECONDS", 0.1)
+
+    def answer(url: str, session: str) -> list[Any]:
+        with agent(url, x_contextlab_session=session) as client:
+            return client.messages.create(messages=history(), **ASK).content
+
+    with proxy(NOWHERE, model, patience=0.5) as url, ThreadPoolExecutor(12) as agents:
         for mode in ("observe", "manage"):
-            for number in range(12):
-                address = f"{url}/clk_{'a' * 46}/{mode}/anthropic"
-                with agent(address, x_contextlab_session=f"{mode}-{number}") as client:
-                    assert client.messages.create(messages=history(), **ASK).content
+            address = f"{url}/clk_{'a' * 46}/{mode}/anthropic"
+            asked = [agents.submit(answer, address, f"{mode}-{number}") for number in range(12)]
+            assert all(one.result() for one in asked)
     assert len(model.bodies) == 24
 
 
