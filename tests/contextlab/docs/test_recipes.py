@@ -9,6 +9,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,14 @@ TAKEN_BY = {
 }
 """Tests that the copy passes with the files of a recipe."""
 
+NEW = {
+    ("strategy", "my_own"): "tests/compaction/strategies/test_my_own.py",
+    ("importer", "my_own"): "tests/sessions/importers/test_my_own.py",
+    ("page", "my_own"): "tests/sessions/record/test_my_own.py",
+    ("page", "my_other", "--subject", "tools"): "tests/sessions/tools/test_my_other.py",
+}
+"""The test that `contextlab new` writes, by its arguments."""
+
 LISTED = {
     "strategy": ("docs/policies/strategies.md", "| `old_failures` |"),
     "importer": ("docs/imports/importing.md", "| `chat-lines` |"),
@@ -64,16 +73,54 @@ LISTED = {
 }
 
 
+@dataclass
+class Copy:
+    """A copy of the project to which files were added."""
+
+    root: Path
+    made: dict[str, list[Path]] = field(default_factory=dict)
+    """The files of each recipe."""
+    stale: str = ""
+    """What the check of the lists in docs says before they are made again."""
+    said: dict[tuple[str, ...], str] = field(default_factory=dict)
+    """What `contextlab new` says, by its arguments."""
+    passed: str = ""
+    """What pytest says of all that they must pass, a line per test."""
+
+
 @pytest.fixture(scope="module")
-def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the project to which files may be added."""
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Copy:
+    """The copy with all recipes, and beside them what the command writes. Their tests run in as
+    few processes as can be: most of the time of one goes into its start."""
     root = tmp_path_factory.mktemp("copy")
     ignored = shutil.ignore_patterns("screenshots", "golden")
     for name in COPIED:
         shutil.copytree(ROOT / name, root / name, ignore=ignored)
     for name in ("manage.py", "pyproject.toml"):
         shutil.copy(ROOT / name, root)
-    return root
+    copy = Copy(root)
+    for kind in RECIPES:
+        copy.made[kind] = write(root, kind)
+    checked = run(root, "-m", "contextlab.docs.lists", "--check")
+    assert checked.returncode == 1
+    copy.stale = checked.stderr
+    assert run(root, "-m", "contextlab.docs.lists").returncode == 0
+    at_once = [test for tests in TAKEN_BY.values() for test in tests]
+    commands = [at_once]
+    for asked in NEW:
+        made = run(root, "-m", "contextlab.cli", "new", *asked)
+        assert made.returncode == 0, made.stderr
+        copy.said[asked] = made.stdout
+        (command,) = re.findall(r"-m pytest (.+)", made.stdout)
+        if " -k " in command:  # it selects among all
+            commands.append(shlex.split(command))
+        else:
+            at_once += shlex.split(command)
+    for tests in commands:
+        passed = run(root, "-m", "pytest", "-vv", "-p", "no:cacheprovider", *tests)
+        assert passed.returncode == 0, passed.stdout + passed.stderr
+        copy.passed += passed.stdout
+    return copy
 
 
 def run(root: Path, *arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
@@ -96,42 +143,33 @@ def run(root: Path, *arguments: str, cwd: Path | None = None) -> subprocess.Comp
 
 
 @pytest.mark.parametrize("kind", RECIPES)
-def test_a_recipe_needs_no_other_file(copy: Path, kind: str) -> None:
-    made = write(copy, kind)
+def test_a_recipe_needs_no_other_file(copy: Copy, kind: str) -> None:
+    made = copy.made[kind]
     assert made and all(path.read_text().count("\n") <= LONGEST for path in made)
+    others = {path.stem for other in RECIPES if other != kind for path in copy.made[other]}
+    text = "\n".join(path.read_text() for path in made)
+    assert not [name for name in others if re.search(rf"\b{name}\b", text)]
     linted = [str(path) for path in made if path.suffix == ".py"]
-    ruff = run(copy, "-m", "ruff", "check", *linted)
+    ruff = run(copy.root, "-m", "ruff", "check", *linted)
     assert ruff.returncode == 0, ruff.stdout
-    formatted = run(copy, "-m", "ruff", "format", "--check", *linted)
+    formatted = run(copy.root, "-m", "ruff", "format", "--check", *linted)
     assert formatted.returncode == 0, formatted.stdout
-    passed = run(copy, "-m", "pytest", "-q", "-p", "no:cacheprovider", *TAKEN_BY[kind])
-    assert passed.returncode == 0, passed.stdout + passed.stderr
+    for test in TAKEN_BY[kind]:
+        assert re.search(rf"^{re.escape(test)}\S* PASSED", copy.passed, re.MULTILINE), test
     if kind in LISTED:
-        assert run(copy, "-m", "contextlab.docs.lists", "--check").returncode == 1
-        assert run(copy, "-m", "contextlab.docs.lists").returncode == 0
         page, row = LISTED[kind]
-        assert row in (copy / page).read_text()
+        assert page in copy.stale
+        assert row in (copy.root / page).read_text()
 
 
-@pytest.mark.parametrize(
-    ("asked", "test"),
-    [
-        (("strategy", "my_own"), "tests/compaction/strategies/test_my_own.py"),
-        (("importer", "my_own"), "tests/sessions/importers/test_my_own.py"),
-        (("page", "my_own"), "tests/sessions/record/test_my_own.py"),
-        (("page", "my_other", "--subject", "tools"), "tests/sessions/tools/test_my_other.py"),
-    ],
-)
+@pytest.mark.parametrize("asked", NEW)
 def test_what_is_written_passes_its_own_test_beside_the_example(
-    copy: Path, asked: tuple[str, ...], test: str
+    copy: Copy, asked: tuple[str, ...]
 ) -> None:
-    made = run(copy, "-m", "contextlab.cli", "new", *asked)
-    assert made.returncode == 0, made.stderr
-    assert test in made.stdout.splitlines()
-    (said,) = re.findall(r"-m (pytest .+)", made.stdout)
-    passed = run(copy, "-m", *shlex.split(said), "-v", "-p", "no:cacheprovider")
-    assert passed.returncode == 0 and test in passed.stdout, passed.stdout
-    again = run(copy, "-m", "contextlab.cli", "new", *asked)
+    test = NEW[asked]
+    assert test in copy.said[asked].splitlines()
+    assert re.search(rf"^{re.escape(test)}\S* PASSED", copy.passed, re.MULTILINE)
+    again = run(copy.root, "-m", "contextlab.cli", "new", *asked)
     assert (again.returncode, again.stderr.count("\n")) == (1, 1)
     assert "already exists" in again.stderr
 
