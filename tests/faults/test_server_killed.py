@@ -6,8 +6,6 @@ import contextlib
 import json
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +13,7 @@ from typing import Any
 import pytest
 
 from contextlab.client import Refused
+from tests import preloaded
 from tests.conftest import ROOT, Server, wait_until
 from tests.faults.live_agent import Work, watching
 from tests.faults.services import IN_FULL, SOONER
@@ -82,8 +81,8 @@ def enqueue(folder: Path, kind: str, payload: dict[str, Any], settings: dict[str
         "from sessions.actions.jobs import jobs\n"
         "jobs.enqueue(local_team(), sys.argv[1], json.loads(sys.argv[2]))"
     )
-    subprocess.run(
-        [sys.executable, "-c", script, kind, json.dumps(payload)],
+    done = preloaded.run(
+        ["-c", script, kind, json.dumps(payload)],
         env={
             **{name: value for name, value in os.environ.items() if name != "REDIS_URL"},
             "PYTHONPATH": str(ROOT),
@@ -91,5 +90,5 @@ def enqueue(folder: Path, kind: str, payload: dict[str, Any], settings: dict[str
             "DATABASE_URL": "",
             **settings,
         },
-        check=True,
     )
+    assert done.returncode == 0, done.stderr

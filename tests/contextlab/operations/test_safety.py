@@ -11,6 +11,7 @@ import pytest
 
 from contextlab import environment
 from contextlab.operations import exposure, permissions
+from tests import preloaded
 from tests.conftest import free_port
 
 STRONG = "4f1c0b7de29a5836c17f60e42bd98a35"
@@ -18,8 +19,8 @@ STRONG = "4f1c0b7de29a5836c17f60e42bd98a35"
 
 def contextlab(folder: Path, *arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
     """Run a command to its end on a data directory of its own."""
-    return subprocess.run(
-        [sys.executable, "-m", "contextlab.cli", *arguments],
+    return preloaded.run(
+        ["-m", "contextlab.cli", *arguments],
         cwd=folder,
         env={
             **os.environ,
@@ -30,9 +31,6 @@ def contextlab(folder: Path, *arguments: str, **environ: str) -> subprocess.Comp
             "PORT": str(free_port()),
             **environ,
         },
-        capture_output=True,
-        text=True,
-        timeout=120,
     )
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from contextlab import environment
+from tests import preloaded
 from tests.conftest import Server, wait_until
 
 Start = Callable[..., Server]
@@ -40,12 +41,10 @@ def surroundings(data_dir: Path, redis_url: str = "") -> dict[str, str]:
 
 def ask(data_dir: Path, kind: str, redis_url: str = "") -> None:
     """Asks for four jobs in another process, as a command does."""
-    subprocess.run(
-        [sys.executable, "-c", ASK, kind, str(data_dir / "note")],
-        env=surroundings(data_dir, redis_url),
-        timeout=60,
-        check=True,
+    asked = preloaded.run(
+        ["-c", ASK, kind, data_dir / "note"], env=surroundings(data_dir, redis_url)
     )
+    assert asked.returncode == 0, asked.stderr
 
 
 def states(data_dir: Path) -> list[tuple[str, int]]:
@@ -88,12 +87,7 @@ def test_a_server_that_was_killed_finds_its_jobs_again(server_with: Start, tmp_p
 @contextmanager
 def working(data_dir: Path, redis_url: str, *command: str) -> Iterator[None]:
     """A worker, which must end well."""
-    worker = subprocess.Popen(
-        [sys.executable, "-m", *command],
-        cwd=data_dir,
-        env=surroundings(data_dir, redis_url),
-        stdout=subprocess.DEVNULL,
-    )
+    worker = preloaded.start(["-m", *command], cwd=data_dir, env=surroundings(data_dir, redis_url))
     try:
         yield
     finally:

@@ -12,6 +12,8 @@ import urllib.request
 import pytest
 
 from contextlab import environment
+from tests import preloaded
+from tests.empty_store import with_tables
 from tests.server import Server
 
 ROOT = environment.ROOT
@@ -140,9 +142,8 @@ def test_a_public_server_prints_no_way_in_but_tells_of_one(server_with):
 
 def command(server, *arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
     """Run a command on a server's data."""
-    return subprocess.run(
-        [sys.executable, "-m", "contextlab.cli", *arguments],
-        cwd=ROOT,
+    return preloaded.run(
+        ["-m", "contextlab.cli", *arguments],
         env={
             **os.environ,
             "CONTEXTLAB_DATA_DIR": str(server.data_dir),
@@ -150,9 +151,6 @@ def command(server, *arguments: str, **environ: str) -> subprocess.CompletedProc
             "PORT": str(server.port),
             **environ,
         },
-        capture_output=True,
-        text=True,
-        timeout=60,
     )
 
 
@@ -171,6 +169,7 @@ def test_a_second_server_on_the_same_data_says_so(served):
 
 
 def test_a_taken_port_is_named(tmp_path):
+    with_tables(tmp_path)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         ended = subprocess.run(
