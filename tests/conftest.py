@@ -10,6 +10,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -227,10 +228,10 @@ def browser():
         chromium.close()
 
 
-@pytest.fixture
-def page(browser, served: Server):
-    """A signed-in page. The test fails on an error in the console, which is also where a
-    violated content policy is reported, and on a request to any other host."""
+@contextmanager
+def watched(browser: Any, served: Server) -> Iterator[Any]:
+    """A signed-in page with an empty cache. The test fails on an error in the console, which is
+    also where a violated content policy is reported, and on a request to any other host."""
     context = browser.new_context(base_url=served.address)
     opened = context.new_page()
     wrong: list[str] = []
@@ -240,10 +241,17 @@ def page(browser, served: Server):
     opened.on("pageerror", lambda error: wrong.append(str(error)))
     opened.on("request", lambda request: wrong.extend(_foreign(request.url, served.address)))
     served.let_in(context)
-    opened.goto("/")
     yield opened
     context.close()
     assert not wrong, wrong
+
+
+@pytest.fixture
+def page(browser, served: Server):
+    """A watched page that shows the first one."""
+    with watched(browser, served) as opened:
+        opened.goto("/")
+        yield opened
 
 
 def _foreign(url: str, address: str) -> list[str]:

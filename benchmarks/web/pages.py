@@ -28,7 +28,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "contextlab.settings")
 django.setup()
 
 from sessions.views.web.pages import pages  # noqa: E402 (pages need Django)
-from tests.browser.test_budgets import OF_A_SESSION, addresses  # noqa: E402
+from tests.browser.test_every_page import OF_A_SESSION, addresses  # noqa: E402
 
 ROUNDS = 3
 SLOWED = 4

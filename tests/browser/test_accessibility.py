@@ -1,4 +1,4 @@
-"""Every page against axe, light and dark, with the demo sessions in the store."""
+"""What pages show in use against axe, light and dark, with the demo sessions in the store."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from sessions.views.web.pages import pages
 from tests.browser.logs import claude_code
 from tests.conftest import ROOT, Server, start_server, unavailable
 
@@ -185,15 +184,6 @@ def test_the_pages_that_the_server_draws(judged: Any, tmp_path: Path) -> None:
     judged.assert_accessible("jobs")
     judged.locator("main table a").first.click()
     judged.assert_accessible("job")
-
-
-def test_every_page_that_needs_no_object(judged: Any) -> None:
-    """From the records, so that a new page is judged without a line here; others take no GET."""
-    judged.set_viewport_size({"width": 1280, "height": 4000})  # nothing under the bars
-    for one in pages():
-        if "<" not in one.route and judged.request.get(f"/{one.route}").ok:
-            judged.goto(f"/{one.route}")
-            judged.assert_accessible(one.name)
 
 
 def test_without_a_user_and_without_a_page(browser: Any, axe: str, served: Server) -> None:

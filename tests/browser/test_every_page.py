@@ -1,4 +1,5 @@
-"""What the first visit of each page weighs and moves, with the demo sessions in the store."""
+"""Every page with the demo sessions in the store, opened once with an empty cache: what it weighs
+and moves, what axe says of it, and that no box in it scrolls sideways, folded parts open."""
 
 from __future__ import annotations
 
@@ -7,10 +8,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from sessions.views.web.pages import pages
-from tests.browser.test_accessibility import open_session, served
-from tests.conftest import Server
+from tests.browser.test_accessibility import DISCLOSE, axe, faults, open_session, served
+from tests.browser.test_unbroken import sideways
+from tests.conftest import Server, watched
 
-__all__ = ["served"]
+__all__ = ["axe", "served"]
 
 KB = 1024
 DOCUMENT, STYLES, SCRIPT = 60 * KB, 25 * KB, 25 * KB
@@ -86,7 +88,7 @@ def addresses(page: Any) -> Iterator[tuple[str, str]]:
             yield one.name, f"/{one.route}"
 
 
-def faults(page: Any, name: str, address: str) -> list[str]:
+def too_much(page: Any, name: str, address: str) -> list[str]:
     """What one visit with an empty cache has too much of."""
     requests: list[Any] = []
     page.on("requestfinished", lambda one: requests.append(one))
@@ -113,11 +115,42 @@ def faults(page: Any, name: str, address: str) -> list[str]:
     return wrong
 
 
-def test_what_pages_weigh(page: Any, browser: Any, served: Server) -> None:
+def inaccessible(page: Any, name: str, axe: str) -> list[str]:
+    """What axe finds wrong in either theme, in a window in which nothing is under the bars."""
+    before = page.viewport_size
+    page.set_viewport_size({"width": 1280, "height": 4000})
+    page.wait_for_load_state("networkidle")
+    wrong = faults(page, axe, name)
+    page.emulate_media(color_scheme="light", reduced_motion="no-preference")
+    page.set_viewport_size(before)
+    return wrong
+
+
+def opened_from_the_lab(page: Any) -> list[tuple[str, str]]:
+    """Name and address of a simulation and of a search of the auto-tuner."""
+    page.goto("/lab/")
+    links = {
+        "simulation": page.locator(".recent-simulations [data-open]").first,
+        "search": page.locator("main a[href^='/lab/searches/']").first,
+    }
+    return [(name, link.get_attribute("href")) for name, link in links.items()]
+
+
+def test_what_pages_weigh_who_can_read_them_and_how_wide_they_are(
+    page: Any, browser: Any, served: Server, axe: str
+) -> None:
+    """Pages that need no object are from the records, so that a new one is judged without a line
+    here."""
     wrong = []
     for name, address in addresses(page):
-        context = browser.new_context(base_url=served.address)  # its cache is empty
-        served.let_in(context)
-        wrong += faults(context.new_page(), name, address)
-        context.close()
+        with watched(browser, served) as shown:
+            wrong += too_much(shown, name, address)
+            if name not in OF_A_SESSION:
+                wrong += inaccessible(shown, name, axe)
+            shown.evaluate(DISCLOSE)
+            wrong += sideways(shown, name)
+    for name, address in opened_from_the_lab(page):
+        page.goto(address, wait_until="networkidle", timeout=120_000)
+        page.evaluate(DISCLOSE)
+        wrong += sideways(page, name)
     assert not wrong, "\n".join(wrong)
