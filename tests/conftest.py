@@ -39,7 +39,7 @@ settings.register_profile("untimed", deadline=None, suppress_health_check=[Healt
 settings.load_profile("untimed")
 CHROMIUM = "/usr/bin/chromium"
 SHELL = shutil.which("chromium-headless-shell")
-"""The same engine without a browser around it: the whole one draws windows that nobody sees, which
+"""The same engine without a browser around it. The whole one also draws its own windows, which
 is more than half of its work."""
 
 
