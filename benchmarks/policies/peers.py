@@ -171,8 +171,8 @@ def commit() -> str:
 
 
 HEAD = (
-    "| system | version | tokens | cost | cost, calls for what is missing "
-    "| needs in context | edits feasible | thinking after changes | invalid |\n|" + " --- |" * 9
+    "| system | tokens | cost | with calls for what is missing "
+    "| needs in context | edits feasible | thinking after changes | invalid |\n|" + " --- |" * 8
 )
 TABLES = "## Measured"
 
@@ -184,8 +184,18 @@ def row(found: Mapping[str, Any]) -> str:
     figures = [sums[one] / max(sums[of], 1) for one, of in pairs]
     figures += [charged(sums), sums["inc"] / max(sums["needs"], 1)]
     figures += [sums["edit_ok"] / max(sums["edits"], 1)]
-    shown = [found["name"], found["version"], *(f"{one:.3f}" for one in figures)]
+    shown = [name(found), *(f"{one:.3f}" for one in figures)]
     return f"| {' | '.join([*shown, str(sums['bound']), str(sums['invalid'])])} |"
+
+
+def name(found: Mapping[str, Any]) -> str:
+    """The system with its version."""
+    return f"{found['name']} {found['version']}".strip()
+
+
+def changes(found: Mapping[str, Any]) -> bool:
+    """Whether a system sends other tokens than were recorded."""
+    return abs(found["sums"]["tokens"] / max(found["sums"]["tokens0"], 1) - 1) >= 0.0005
 
 
 def charged(sums: Mapping[str, float]) -> float:
@@ -207,7 +217,9 @@ def page(folders: Sequence[Path], before: str) -> str:
         first = found[0]
         size = f"{len(first['sessions'])} sessions, {first['sums']['requests']} requests"
         title = f"### Set {number}: {size}"
-        parts += [title, "\n".join([HEAD, *map(row, found)])]
+        parts += [title, "\n".join([HEAD, *map(row, filter(changes, found))])]
+        unchanged = [name(one) for one in found if not changes(one)]
+        parts += [f"Change nothing: {'; '.join(unchanged)}."] if unchanged else []
     return "\n\n".join(parts) + "\n"
 
 
