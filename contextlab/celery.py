@@ -37,12 +37,12 @@ app.conf.task_queues = [Queue(name) for name in settings.JOB_QUEUES]
 app.set_default()
 
 
-@app.task(name="sessions.run_job", ignore_result=True)
-def run_job(job_id: str) -> None:
-    """Supervise a job."""
+@app.task(name="sessions.run_job", ignore_result=True, bind=True)
+def run_job(self: Any, job_id: str) -> None:
+    """Supervise a job of the queue that the message came through."""
     from sessions import tasks  # Django must be set up first
 
-    tasks.supervise(uuid.UUID(job_id))
+    tasks.supervise(uuid.UUID(job_id), self.request.delivery_info["routing_key"])
 
 
 @import_modules.connect

@@ -12,7 +12,7 @@ import uuid
 from django.conf import settings
 
 from sessions import live, metrics, tracing
-from sessions.actions.jobs import jobs
+from sessions.actions.jobs import jobs, turns
 from sessions.actions.jobs.attempts import NOT_OURS
 from sessions.actions.jobs.log_lines import ids_of
 from sessions.actions.web import forks
@@ -31,9 +31,10 @@ LEAVING = "leaving"
 leaving = threading.Event()
 
 
-def supervise(job_id: uuid.UUID) -> None:
-    """Run one attempt of a job, unless another worker has it; leaves it finished or queued."""
-    job = jobs.claim(job_id)
+def supervise(job_id: uuid.UUID, queue: str = "") -> None:
+    """Run one attempt of the job whose turn it is when this one wakes the worker (see `turns`);
+    leaves it finished or queued."""
+    job = turns.take(job_id, queue)
     if job is None or job.token is None:
         return
     began = time.monotonic()

@@ -78,16 +78,19 @@ def run_import(
     count: Count,
     progress: Progress,
     if_changed: IfChanged = IfChanged.KEEP,
+    pause: Callable[[], None] = lambda: None,
 ) -> None:
     """Import every waiting file; unreadable ones are refused with a sentence.
 
-    Files are imported completely or not at all, so an interrupted import can continue.
+    Files are imported completely or not at all, so an interrupted import can continue; `pause` is
+    called between them and may raise.
     """
     files = list(import_run.files.order_by("pk"))
     for done, file in enumerate(files):
         progress(done, len(files))
         if file.state == ImportFile.State.WAITING:
-            _import_waiting(import_run, file, count, if_changed)
+            pause()
+            _import_waiting(import_run, file, count, if_changed, pause)
     for parent in link_parents(import_run.team):
         if parent.measured:
             measure(parent)
@@ -97,7 +100,11 @@ def run_import(
 
 
 def _import_waiting(
-    import_run: Import, file: ImportFile, count: Count, if_changed: IfChanged
+    import_run: Import,
+    file: ImportFile,
+    count: Count,
+    if_changed: IfChanged,
+    pause: Callable[[], None],
 ) -> None:
     """Import a file, or each log of an archive, which gets a row of its own.
 
@@ -106,7 +113,7 @@ def _import_waiting(
     try:
         with objects.as_file(file.stored) as path:
             if is_archive(path):
-                _import_archive(import_run, file, path, count, if_changed)
+                _import_archive(import_run, file, path, count, if_changed, pause)
             else:
                 import_file(import_run.team, file, lambda: read_log(path), count, if_changed)
     except (importers.NotALog, OSError) as error:
@@ -114,7 +121,12 @@ def _import_waiting(
 
 
 def _import_archive(
-    import_run: Import, file: ImportFile, path: Path, count: Count, if_changed: IfChanged
+    import_run: Import,
+    file: ImportFile,
+    path: Path,
+    count: Count,
+    if_changed: IfChanged,
+    pause: Callable[[], None],
 ) -> None:
     done = set(import_run.files.exclude(pk=file.pk).values_list("path", flat=True))
     log = None
@@ -123,6 +135,7 @@ def _import_archive(
         row = ImportFile(import_run=import_run, path=named, stored=file.stored, size=file.size)
         if named not in done:
             into = row if log.name else file
+            pause()
             import_file(import_run.team, into, log.read, count, if_changed)
     if log is None:
         raise importers.NotALog("The archive has no files. Choose another one.")

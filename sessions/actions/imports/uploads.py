@@ -114,7 +114,7 @@ def run(running: Running) -> JobOutcome | None:
     elif running.payload.get("exported"):
         together.take_along(running, import_run)
         together.import_together(import_run, counted, if_changed)
-    run_import(import_run, counted, progress, if_changed)
+    run_import(import_run, counted, progress, if_changed, running.give_way)
     if running.payload.get("exported"):
         states = set(import_run.files.values_list("state", flat=True))
         if states <= {ImportFile.State.KNOWN, ImportFile.State.EMPTY}:

@@ -13,7 +13,7 @@ from django.db import Error
 from django.utils.module_loading import import_string
 
 from sessions import live
-from sessions.actions.jobs import jobs
+from sessions.actions.jobs import jobs, turns
 from sessions.actions.jobs.log_lines import REQUEST, ids_of
 from sessions.log_context import with_ids
 from sessions.models import Job, Team
@@ -54,6 +54,7 @@ class Running:
     job: Job
     token: uuid.UUID
     _reported: float = field(default=0.0, repr=False)
+    _began: float = field(default_factory=time.monotonic, repr=False)
 
     @property
     def team(self) -> Team:
@@ -74,6 +75,15 @@ class Running:
         self._reported = now
         jobs.progress(self.job.id, self.token, done, total, unit)
         _say("progress")
+
+    def give_way(self) -> None:
+        """End the attempt after a slice of work if others wait, by raising jobs.Lost; the job goes
+        on in its turn. Call it where another attempt would go on."""
+        if time.monotonic() - self._began < turns.SLICE_SECONDS or not turns.others_wait(self.team):
+            return
+        if jobs.put_back(self.job.id, self.token):
+            jobs.wake(self.job.id, self.job.kind)
+        raise jobs.Lost
 
     def keep(self, result: dict[str, Any]) -> None:
         """Store the result in the caller's transaction: an attempt after this one, which died

@@ -19,7 +19,7 @@ from sessions.models import Job, Session, Team
 from sessions.models.web.statements import insert_object
 from sessions.signals import job_failed
 
-# Delay before the sweeper looks at a new job; the regular wake-up usually arrives first.
+# Delay before the sweeper looks at a job that may begin; the regular wake-up usually arrives first.
 WAKE_AGAIN = timedelta(seconds=10)
 # No job is asked for later than this: one that seems to be was written before the clock was set
 # back.
@@ -165,8 +165,9 @@ def refuse(job_id: uuid.UUID, token: uuid.UUID, problem: JobProblem) -> None:
     _end(_held(job_id, token), job_id, state=Job.State.FAILED, problem=problem)
 
 
-def put_back(job_id: uuid.UUID, token: uuid.UUID) -> None:
-    """Return an interrupted job to the queue; the attempt does not count."""
+def put_back(job_id: uuid.UUID, token: uuid.UUID) -> bool:
+    """Return an interrupted job to the queue; the attempt does not count. Returns False if it is
+    held no longer."""
     put = _held(job_id, token).update(
         state=Job.State.QUEUED,
         attempts=F("attempts") - 1,
@@ -177,6 +178,7 @@ def put_back(job_id: uuid.UUID, token: uuid.UUID) -> None:
     )
     if put:
         _announce(job_id)
+    return bool(put)
 
 
 def give_up_attempt(job_id: uuid.UUID, token: uuid.UUID, reason: str) -> None:
@@ -193,15 +195,16 @@ def give_up_attempt(job_id: uuid.UUID, token: uuid.UUID, reason: str) -> None:
     ):
         return
     attempts = held.values_list("attempts", flat=True).first() or 0
+    pause = settings.JOB_RETRY_SECONDS * attempts
     queued = held.update(
         state=Job.State.QUEUED,
         token=None,
         lease_until=None,
-        wake_after=timezone.now() + timedelta(seconds=settings.JOB_RETRY_SECONDS * attempts),
+        wake_after=_next_look() + timedelta(seconds=pause),
         version=F("version") + 1,
     )
     if queued:
-        _announce(job_id)
+        wake(job_id, _announce(job_id).kind, pause)
 
 
 def cancel(job: Job) -> bool:

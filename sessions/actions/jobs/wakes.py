@@ -1,5 +1,5 @@
-"""Wake-ups: notify a worker of a queued job. A lost one delays the job by seconds, until the next
-sweep."""
+"""Wake-ups: notify a worker of a queued job; it takes the one whose turn it is. A lost one delays
+the job by seconds, until the next sweep."""
 
 import logging
 import queue
@@ -20,6 +20,11 @@ log = logging.getLogger(__name__)
 
 # Set by `serve` without Redis: its threads take the ids from here. None ends one of them.
 waiting: "queue.SimpleQueue[uuid.UUID | None] | None" = None
+
+
+def queue_of(kind: str) -> str:
+    """The queue of a kind of jobs."""
+    return "live" if kind in settings.LIVE_JOBS else "batch"
 
 
 def heard() -> bool:
@@ -52,9 +57,8 @@ def send(job_id: uuid.UUID, kind: str) -> bool:
     from celery import current_app  # slow to import, and rarely needed
     from kombu.exceptions import OperationalError
 
-    queue = "live" if kind in settings.LIVE_JOBS else "batch"
     try:
-        current_app.send_task("sessions.run_job", args=[str(job_id)], queue=queue)
+        current_app.send_task("sessions.run_job", args=[str(job_id)], queue=queue_of(kind))
     except (OperationalError, OSError) as error:
         log.warning("job %s is left to the sweeper: %s", job_id, type(error).__name__)
         queued = Job.objects.filter(id=job_id, state=Job.State.QUEUED)
