@@ -13,6 +13,8 @@ WORKDIR /src
 RUN pip install --no-cache-dir build
 COPY . .
 COPY --from=pages /src/contextlab/static contextlab/static
+# The commit that this is built from, for the version: git's folder is not copied.
+ARG CONTEXTLAB_COMMIT
 # One version per package, as locked; the hashes are of files for every platform.
 RUN python -m build --wheel \
     && sed -n 's/^\([A-Za-z0-9_.-]*==[^ ;]*\).*/\1/p' requirements.lock > dist/constraints.txt

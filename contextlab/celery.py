@@ -54,13 +54,14 @@ def _set_up(**_: Any) -> None:
 
 @worker_ready.connect
 def _begin(**_: Any) -> None:
-    from contextlab import __version__, watch
+    from contextlab import watch
     from contextlab.processes.supervisor import Sweeper
+    from contextlab.version import version
     from sessions import tasks
     from sessions.actions.operations.seen import Heartbeat
     from sessions.models import SeenProcess
 
-    app.sweeper = Sweeper(Heartbeat(SeenProcess.Kind.WORKER, __version__))
+    app.sweeper = Sweeper(Heartbeat(SeenProcess.Kind.WORKER, version()))
     app.sweeper.start()
     try:
         watch.start("contextlab-worker")

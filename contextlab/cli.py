@@ -8,9 +8,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from contextlab import __version__
 from contextlab.operations.permissions import keep_private
 from contextlab.terminal import VisibleOutput, visible
+from contextlab.version import version
 
 if TYPE_CHECKING:  # Django takes a while to import, and `--help` does not need it
     from django.core.management import BaseCommand
@@ -100,7 +100,7 @@ def main(arguments: list[str] | None = None) -> None:
         print(usage(), flush=True)
         sys.exit(0 if given else 2)
     if given[0] == "--version":
-        print(__version__)
+        print(version())
         sys.exit(0)
     name = given[0]
     if name not in available():

@@ -17,8 +17,8 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from contextlab import __version__
 from contextlab.client.connection import Connection, Refused, Unreachable, path
+from contextlab.version import version
 
 PATIENCE = 20.0
 """Seconds for which a tool tries again while our server is away."""
@@ -124,7 +124,7 @@ class McpTools:
 
 def mcp_server(url: str, key: str = "", session: str = "") -> MCPServer:
     """A server with the tools."""
-    server = MCPServer("contextlab", version=__version__, instructions=_INSTRUCTIONS)
+    server = MCPServer("contextlab", version=version(), instructions=_INSTRUCTIONS)
     tools = McpTools(url, key, session)
     server.add_tool(tools.read_back, annotations=READS, structured_output=False)
     for reads in (tools.search_memory, tools.why_forgotten, tools.session_status):

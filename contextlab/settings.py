@@ -16,6 +16,7 @@ from contextlab.operations import log_settings
 from contextlab.operations.exposure import how_public
 from contextlab.processes.job_settings import *  # noqa: F403
 from contextlab.processes.job_settings import REDIS_URL
+from contextlab.version import version
 
 BASE_DIR = env.ROOT
 DATA_DIR = env.data_dir()
@@ -27,6 +28,7 @@ HOST = env.text("HOST", "127.0.0.1")
 PORT = env.port()
 
 # --- access ----------------------------------------------------------------------------------
+VERSION = version()  # for the API's description
 DEBUG = env.flag("DEBUG")
 SECRET_KEY = env.text("SECRET_KEY") or env.kept_secret(DATA_DIR, "secret_key")
 ALLOWED_HOSTS = ["127.0.0.1", "localhost", "[::1]", *env.words("ALLOWED_HOSTS")]

@@ -6,15 +6,15 @@ from django.conf import settings
 from django.core.management import CommandError
 from prometheus_client import REGISTRY, Info, start_http_server
 
-from contextlab import __version__
 from contextlab.door.metrics import Queue
+from contextlab.version import version
 from sessions import tracing
 
 
 def start(service: str) -> None:
     """Show queue and version among this process's figures, and send its spans if wanted."""
     REGISTRY.register(Queue())
-    Info("contextlab_build", "What runs here").info({"version": __version__})
+    Info("contextlab_build", "What runs here").info({"version": version()})
     if settings.TRACES:
         tracing.start(service)
 

@@ -9,9 +9,9 @@ from django.conf import settings
 from django.db import connection
 from django.db.migrations.loader import MigrationLoader
 
-from contextlab import __version__
 from contextlab.backup import archive, objects, postgres, sqlite
 from contextlab.backup.archive import Manifest, NotABackup
+from contextlab.version import version
 
 KEPT_BEFORE_MIGRATIONS = 3
 """Backups before migrations; older ones are removed."""
@@ -93,7 +93,7 @@ def _described(
 ) -> Manifest:
     return Manifest(
         engine=connection.vendor,
-        version=__version__,
+        version=version(),
         created=archive.now(),
         migrations=migrations,
         rows=rows,

@@ -15,8 +15,8 @@ from django.conf import settings
 from django.db import DatabaseError, close_old_connections, connection
 from django.utils import timezone
 
-from contextlab import __version__
 from contextlab.processes import memory
+from contextlab.version import version
 from sessions import tasks
 from sessions.actions.assessments import assess
 from sessions.actions.budgets.reserved import release_expired
@@ -123,7 +123,7 @@ class ArrivalsWriter:
 
     def _run(self) -> None:
         cleaned = time.monotonic()
-        heartbeat = Heartbeat(SeenProcess.Kind.WEB, __version__)
+        heartbeat = Heartbeat(SeenProcess.Kind.WEB, version())
         while True:
             stopped = self.stopping.wait(settings.ARRIVAL_SECONDS)
             try:

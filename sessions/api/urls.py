@@ -1,5 +1,6 @@
 """Addresses below /api/v1."""
 
+from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
 from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, path
@@ -41,7 +42,7 @@ from sessions.api.web.queries import check_queries
 
 api = NinjaAPI(
     title="ContextLab",
-    version="1",
+    version=settings.VERSION,
     description=(
         "Messages in, managed context out. An agent makes a session, appends what is said, and "
         "asks for its context before each model call."

@@ -5,7 +5,8 @@ import json
 import pytest
 from django.core.management.base import BaseCommand, CommandError
 
-from contextlab import __version__, cli
+from contextlab import cli
+from contextlab.version import version
 
 
 def ended(capsys, *arguments: str) -> tuple[int, str, str]:
@@ -38,7 +39,7 @@ def test_commands_that_are_not_there_are_not_offered(capsys, monkeypatch):
 
 
 def test_version(capsys):
-    assert ended(capsys, "--version")[:2] == (0, f"{__version__}\n")
+    assert ended(capsys, "--version")[:2] == (0, f"{version()}\n")
 
 
 @pytest.mark.parametrize(

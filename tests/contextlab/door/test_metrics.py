@@ -18,7 +18,7 @@ import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from prometheus_client.parser import text_string_to_metric_families
 
-from contextlab import __version__
+from contextlab.version import version
 from tests.conftest import ROOT, Server, wait_until
 from tests.empty_store import with_tables
 
@@ -83,7 +83,7 @@ def test_figures_of_requests_folds_messages_and_jobs(worked: Server) -> None:
     assert found["contextlab_fold_seconds_count",] >= 1
     assert found["contextlab_requests_running",] == found["contextlab_requests_waiting",] == 0
     assert found["contextlab_connections",] == 1, "this one"
-    assert found["contextlab_build_info", __version__] == 1
+    assert found["contextlab_build_info", version()] == 1
     assert found["contextlab_jobs", "import", "failed"] == 0
     assert found["process_resident_memory_bytes",] > 1e6
     assert not any(SECRET in label for names in found for label in names)
