@@ -17,7 +17,13 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from contextlab.client.connection import Connection, Refused, Unreachable, path
+from contextlab.client.connection import (
+    Connection,
+    Misaddressed,
+    Refused,
+    Unreachable,
+    path,
+)
 from contextlab.version import version
 
 PATIENCE = 20.0
@@ -117,6 +123,8 @@ class McpTools:
         except Refused as refused:
             said = refused.problem
             raise ToolError(str(said.get("detail") or said.get("title") or refused)) from None
+        except Misaddressed as error:
+            raise ToolError(f"{error}.") from None
         except Unreachable:
             away = f"ContextLab does not answer on {self.url}. Try again later."
             raise ToolError(away) from None

@@ -13,7 +13,7 @@ Imports neither Django nor the rest of this package.
 
 from contextlab.client.answers import Appended, Context
 from contextlab.client.client_call import NotManaged
-from contextlab.client.connection import OverBudget, Paused, Refused, Unreachable
+from contextlab.client.connection import Misaddressed, OverBudget, Paused, Refused, Unreachable
 from contextlab.client.later import AsyncContextLab, AsyncSession
 from contextlab.client.sessions import ContextLab, Session
 from contextlab.client.wrapped import wrap
@@ -24,6 +24,7 @@ __all__ = [
     "AsyncSession",
     "Context",
     "ContextLab",
+    "Misaddressed",
     "NotManaged",
     "OverBudget",
     "Paused",

@@ -7,6 +7,8 @@ import hashlib
 import json
 import os
 import random
+import socket
+import ssl
 import time
 import uuid
 from collections.abc import Mapping
@@ -58,6 +60,11 @@ class Unreachable(Exception):
     the Idempotency-Key, so nothing is stored twice."""
 
 
+class Misaddressed(Unreachable):
+    """No answer, and trying again would not help: the certificate is not trusted, there is no TLS
+    at the port, or there is no such name."""
+
+
 class Connection:
     """A server and a key; `url` and `token` default to CONTEXTLAB_URL and CONTEXTLAB_TOKEN.
 
@@ -99,7 +106,8 @@ class Connection:
     ) -> dict[str, Any]:
         """Send an API request below /api/v1/, with retries.
 
-        All attempts carry the same Idempotency-Key. Raises Refused and Unreachable.
+        All attempts carry the same Idempotency-Key. Raises Refused and Unreachable, at once if it
+        is Misaddressed.
         """
         content = None if body is None else _encoded(body)
         return _body(self._answer(method, address, content, query))
@@ -131,7 +139,7 @@ class Connection:
         headers = {} if method == "GET" else {"Idempotency-Key": key}
         if content is not None:
             headers["Content-Type"] = kind
-        limit, pause = time.monotonic() + self.patience, FIRST_PAUSE
+        limit, pause, last = time.monotonic() + self.patience, FIRST_PAUSE, ""
         while True:
             wait = pause * random.uniform(0.5, 1)  # noqa: S311 (no secret)
             try:
@@ -139,6 +147,8 @@ class Connection:
                     method, address, content=content, params=given, headers=headers
                 )
             except httpx2.TransportError as error:
+                if (lasting := _lasting(self.url, error, again=bool(last))) is not None:
+                    raise lasting from error
                 last = f"{type(error).__name__}: {error}"
             else:
                 if answer.status_code not in _AGAIN or _over_quota(answer, self.patience):
@@ -163,6 +173,24 @@ class Connection:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _lasting(url: str, error: BaseException, *, again: bool) -> Misaddressed | None:
+    """The error of a request that would fail again; a name must have failed before, because a
+    network that just came up knows none."""
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, ssl.SSLError | socket.gaierror):
+        cause = cause.__cause__ or cause.__context__
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        return Misaddressed(
+            f"The certificate of {url} is not trusted: {cause.verify_message}. Use the name that "
+            "it is for; set SSL_CERT_FILE to the certificate of an authority of your own"
+        )
+    if isinstance(cause, ssl.SSLError) and cause.reason == "WRONG_VERSION_NUMBER":
+        return Misaddressed(f"{url} does not speak TLS. Use its address with http://")
+    if isinstance(cause, socket.gaierror) and cause.errno == socket.EAI_NONAME and again:
+        return Misaddressed(f"There is no server of the name in {url}. Check the address")
+    return None
 
 
 def _over_quota(answer: httpx2.Response, patience: float) -> bool:

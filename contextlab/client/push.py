@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from contextlab.client.connection import Connection, Refused, Unreachable
+from contextlab.client.connection import Connection, Misaddressed, Refused, Unreachable
 
 LARGEST = 256 * 1024 * 1024
 """Maximum size of a log in bytes: servers read no larger one."""
@@ -119,6 +119,7 @@ def watch(server: Connection, sent: Sent, paths: Iterable[Path]) -> Iterator[Pus
     given = list(paths)
     failed: dict[Path, float] = {}
     while True:
+        pause = POLL
         for path, name in logs_under(given or usual_folders()):
             if time.monotonic() < failed.get(path, 0) or not _quiet(path):
                 continue
@@ -126,11 +127,12 @@ def watch(server: Connection, sent: Sent, paths: Iterable[Path]) -> Iterator[Pus
                 pushed = _push(server, sent, path, name)
             except Unreachable as error:
                 yield Pushed(path, problem=str(error))
+                pause = AGAIN if isinstance(error, Misaddressed) else POLL
                 break
             if pushed is not None:
                 failed[path] = time.monotonic() + (AGAIN if pushed.problem else 0)
                 yield pushed
-        time.sleep(POLL)
+        time.sleep(pause)
 
 
 def _quiet(path: Path) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management import BaseCommand, CommandError
 
-from contextlab.client import Refused, Unreachable
+from contextlab.client import Misaddressed, Refused, Unreachable
 from contextlab.client.connection import Connection
 from contextlab.client.push import Sent, push, usual_folders, watch
 
@@ -61,6 +61,8 @@ class Command(BaseCommand):
                     bad += bool(log.problem)
                     sent += not log.problem
                     self._print(log.path, log.size, log.problem)
+        except Misaddressed as problem:
+            raise CommandError(f"{problem}.", returncode=1) from None
         except Unreachable as problem:
             raise CommandError(f"{problem}. Run it again: it goes on where it stopped.") from None
         except Refused as problem:
