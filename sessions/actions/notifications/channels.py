@@ -145,7 +145,7 @@ def put_rule(
         raise Unacceptable("/threshold", f"must be a whole number from 0 to {MOST_THRESHOLD}")
     if not 0 <= quiet_minutes <= MOST_MINUTES:
         raise Unacceptable("/quiet_minutes", f"must be a whole number from 0 to {MOST_MINUTES}")
-    values = {"threshold": threshold, "quiet_minutes": quiet_minutes}
+    values = {"threshold": threshold, "quiet_minutes": EVENTS[event].quiet(quiet_minutes)}
     with transaction.atomic():
         rule, created = NotificationRule.objects.update_or_create(
             channel=channel, event=event, defaults={**values, "team": channel.team}

@@ -23,6 +23,10 @@ class NotifiedEvent:
     every: bool = False
     """Whether each one is sent, without quiet time and hourly limit."""
 
+    def quiet(self, minutes: int) -> int:
+        """The minutes for which a rule is quiet about the same cause."""
+        return 0 if self.every else minutes
+
 
 EVENTS = {
     event.name: event

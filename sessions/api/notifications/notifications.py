@@ -12,6 +12,7 @@ from ninja import Query, Router
 from sessions.access import actor_of, require, team_of, team_to, teams_of
 from sessions.actions.notifications import channels as edit
 from sessions.actions.notifications.delivery import retry as deliver_again
+from sessions.actions.notifications.events import EVENTS
 from sessions.actions.notifications.written import page_url
 from sessions.api.notifications import shapes
 from sessions.api.web.exchange import json_answer
@@ -42,7 +43,7 @@ def describe_rule(row: NotificationRule) -> dict[str, Any]:
         "event": row.event,
         "channel": str(row.channel_id),
         "threshold": row.threshold,
-        "quiet_minutes": row.quiet_minutes,
+        "quiet_minutes": EVENTS[row.event].quiet(row.quiet_minutes),
     }
 
 

@@ -47,7 +47,8 @@ class NotificationRuleIn(Schema):
     """The rule of an event and a channel.
 
     `threshold` is in micro-dollars (break), percent of the limit (budget) or facts (lost); other
-    events have none. The same cause is notified at most once in `quiet_minutes`.
+    events have none. The same cause is notified at most once in `quiet_minutes`;
+    each entry of the audit log is sent, with 0.
     """
 
     event: EventName

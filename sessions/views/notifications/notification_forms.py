@@ -53,6 +53,8 @@ class RuleForm(forms.Form):
         self._channels = {str(one.pk): one for one in channels}
         choices = [(key, one.name) for key, one in self._channels.items()]
         self.fields["channel_id"].choices = choices  # type: ignore[attr-defined]
+        if event.every:
+            del self.fields["minutes"]
         if not event.unit:
             del self.fields["at_least"]
             return
@@ -65,6 +67,11 @@ class RuleForm(forms.Form):
     def channel(self) -> NotificationChannel:
         """The chosen channel."""
         return self._channels[self.cleaned_data["channel_id"]]
+
+    @property
+    def quiet_minutes(self) -> int:
+        """For how long the same cause is quiet."""
+        return int(self.cleaned_data.get("minutes", 0))
 
     @property
     def threshold(self) -> int | None:

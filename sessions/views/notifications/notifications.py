@@ -98,7 +98,7 @@ def _events(
         {
             "event": event,
             "rules": [
-                (rule, threshold_text(event, rule.threshold))
+                (rule, threshold_text(event, rule.threshold), event.quiet(rule.quiet_minutes))
                 for rule in rules
                 if rule.event == event.name
             ],
@@ -142,7 +142,7 @@ def put_rule(request: HttpRequest, event: str) -> HttpResponse:
     if not given.is_valid():
         return _page(request, team, rule_form=(event, given), status=422)
     _, created = edit.put_rule(
-        given.channel, event, given.threshold, given.cleaned_data["minutes"], actor_of(request)
+        given.channel, event, given.threshold, given.quiet_minutes, actor_of(request)
     )
     messages.success(request, f"The rule was {'created' if created else 'changed'}.")
     return _back(team)

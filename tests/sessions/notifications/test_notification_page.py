@@ -70,6 +70,18 @@ def test_rules_are_made_changed_and_removed(owner: Client, program: Program):
     assert {f"notification_rule.{done}" for done in ("made", "changed", "removed")} <= actions
 
 
+def test_the_rule_of_the_audit_log_names_no_pause(owner: Client, program: Program):
+    channel, _ = channels.add_channel(program.team, **HOOK, actor=COMMAND)
+    page = shown(owner)
+    assert 'id="job_minutes"' in page.html and 'id="audit_minutes"' not in page.html
+    assert owner.post(f"{ADDRESS}rules/audit/", {"channel_id": str(channel.pk)}).status_code == 302
+    assert NotificationRule.objects.get().quiet_minutes == 0
+    NotificationRule.objects.update(quiet_minutes=60)  # as rules were stored before
+    assert "→ ops every time" in shown(owner).text
+    listed = ask(owner, "GET", "notifications/rules")["rules"]
+    assert [one["quiet_minutes"] for one in listed] == [0]
+
+
 def test_a_test_and_its_retry_are_in_the_log(owner: Client, program: Program):
     channel, _ = channels.add_channel(program.team, **HOOK, actor=COMMAND)
     owner.post(f"{ADDRESS}channels/{channel.pk}/test/")
