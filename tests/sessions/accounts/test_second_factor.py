@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from datetime import UTC, datetime
@@ -155,6 +156,21 @@ def test_a_new_password_needs_a_code(team: Team, clock: list[float]):
     assert mine.post("/account/", asked | {"code": code}).status_code == 302, "it was not used up"
     mara.refresh_from_db()
     assert mara.check_password(NEW)
+
+
+def test_a_link_sets_a_password_and_the_sign_in_needs_a_code(team: Team, clock: list[float]):
+    mara, out = member(team, "mara"), StringIO()
+    secret = set_up(browser(mara), clock)
+    call_command("reset", "mara", "--url", "http://x", "--json", stdout=out)
+    client = browser()
+    form = client.get(json.loads(out.getvalue())["url"].removeprefix("http://x"))["Location"]
+    assert "code" not in client.get(form).context["form"].fields
+    assert client.post(form, {"password1": NEW, "password2": NEW}).status_code == 302
+    assert client.get("/account/").status_code == 403
+    assert sign_in(client, "mara", NEW)["Location"] == "/login/code/"
+    assert client.get("/account/").status_code == 403
+    assert client.post("/login/code/", {"code": code_of(secret, clock)}).status_code == 302
+    assert client.get("/account/").status_code == 200
 
 
 def test_a_changed_password_ends_a_sign_in_that_waits_for_a_code(team: Team, clock: list[float]):
