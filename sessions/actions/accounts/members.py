@@ -7,6 +7,7 @@ from django.utils import timezone
 
 from sessions.actions.accounts import audit
 from sessions.actions.accounts.keys import keys_of, revoke_key, take_over
+from sessions.actions.accounts.teams import has_account
 from sessions.models import Invitation, Membership, Team
 from sessions.signals import members_changed
 
@@ -30,7 +31,7 @@ def change_role(
     if member is None or member.role == role:
         return 0
     if not last_owner:
-        _keep_an_owner(member)
+        keep_an_owner(member)
     before, member.role = member.role, role
     member.save(update_fields=["role"])
     _withdraw_theirs(member)
@@ -69,7 +70,7 @@ def _end(
     if member is None:
         return
     if not last_owner:
-        _keep_an_owner(member)
+        keep_an_owner(member)
     member.delete()
     _withdraw_theirs(member)
     members_changed.send(Membership, team=member.team)
@@ -88,9 +89,12 @@ def _held(membership: Membership) -> Membership | None:
     return rows.filter(pk=membership.pk).first()
 
 
-def _keep_an_owner(member: Membership) -> None:
+def keep_an_owner(member: Membership) -> None:
+    """Raise LastOwner if nobody with a way in of their own would own the team: the local user, an
+    owner of teams that the operator made, has none."""
     others = Membership.objects.filter(team=member.team, role=OWNER, user__is_active=True)
-    if member.role == OWNER and not others.exclude(pk=member.pk).exists():
+    rows = others.exclude(pk=member.pk).select_related("user")
+    if member.role == OWNER and not any(has_account(row.user) for row in rows):
         raise LastOwner
 
 

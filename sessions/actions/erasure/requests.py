@@ -14,7 +14,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from sessions.actions.accounts import audit
-from sessions.actions.accounts.members import LastOwner
+from sessions.actions.accounts.members import keep_an_owner
 from sessions.actions.erasure import erase, people, receipts, rows, unread
 from sessions.actions.erasure.holds import Held, refuse_held
 from sessions.actions.jobs import jobs
@@ -139,11 +139,9 @@ def _person(team: Team, rule: ErasureRule, actor: audit.Actor) -> int | None:
         return actor.user.pk if actor.user else None
     if rule.kind != Kind.MEMBER:
         return None
-    rows = Membership.objects.filter(team=team)
-    member = rows.select_related("user").get(user__username=rule.value)
-    owners = rows.filter(role=Membership.Role.OWNER, user__is_active=True)
-    if member.role == Membership.Role.OWNER and not owners.exclude(pk=member.pk).exists():
-        raise LastOwner
+    rows = Membership.objects.filter(team=team).select_related("user")
+    member = rows.get(user__username=rule.value)
+    keep_an_owner(member)
     return member.user_id
 
 

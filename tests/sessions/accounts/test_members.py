@@ -10,7 +10,9 @@ from django.test import Client
 
 from sessions.actions.accounts import members
 from sessions.actions.accounts.audit import COMMAND
-from sessions.models import Membership, Team
+from sessions.actions.accounts.teams import local_user, team_called
+from sessions.actions.erasure.requests import ErasureRule, begin
+from sessions.models import Erasure, Membership, Team
 from tests.sessions.accounts.test_invitations import owner, quick, roles, team
 from tests.sessions.people import (
     acts,
@@ -50,6 +52,27 @@ def test_the_last_owner_stays_one(owner: Client, team: Team):
     assert roles(team)["mara"] == "owner"
     assert owner.post(f"{at}/role/", {"role": "owner"}).status_code == 302, "that changes nothing"
     assert acts(team) == []
+
+
+@pytest.mark.store
+@pytest.mark.django_db
+def test_the_local_user_is_no_owner_who_can_stay_alone():
+    team, _ = team_called("Ours")
+    mara = Membership.objects.get(user=member(team, "mara"))
+    rule = ErasureRule(Erasure.Kind.MEMBER, "mara")
+    for change in (
+        lambda: members.leave(mara, COMMAND),
+        lambda: members.change_role(mara, "viewer", COMMAND),
+        lambda: begin(team, rule, [], COMMAND),
+    ):
+        with pytest.raises(members.LastOwner):
+            change()
+    assert roles(team) == {"local": "owner", "mara": "owner"}
+    local = local_user()
+    local.set_password("of its own")
+    local.save()
+    members.leave(mara, COMMAND)
+    assert roles(team) == {"local": "owner"}
 
 
 @pytest.mark.store
