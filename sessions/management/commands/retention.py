@@ -15,6 +15,7 @@ from sessions.models import Retention
 from sessions.models.record.sessions import QUIET_AFTER
 
 FOREVER, MOST_DAYS = 0, 36_500
+QUIET_MINUTES = int(QUIET_AFTER.total_seconds() / 60)
 
 
 def days(text: str) -> int:
@@ -28,8 +29,9 @@ def days(text: str) -> int:
 
 def waiting(at_work: int, done: str, held: int) -> str:
     """What of a count waits, and what stays beside it."""
-    minutes = int(QUIET_AFTER.total_seconds() / 60)
-    said = f", {at_work:,} of them still at work (by an import or agent in the last {minutes} "
+    said = (
+        f", {at_work:,} of them still at work (by an import or agent in the last {QUIET_MINUTES} "
+    )
     text = f"{said}minutes): {done} later" if at_work else ""
     return text + (f"; {held:,} more are on hold" if held else "")
 
@@ -38,7 +40,8 @@ class Command(BaseCommand):
     help = (
         "Print for how many days a team keeps content and sessions from their last step (without "
         "times, their import), or change it. The server erases what is older within a minute, and "
-        "every day; what an import or agent added to in the last 30 minutes waits for the next."
+        "every day; what an import or agent added to in the last "
+        f"{QUIET_MINUTES} minutes waits for the next."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -68,8 +71,14 @@ class Command(BaseCommand):
             )
             if not options["dry_run"]:
                 retention.change(team, *kept, audit.COMMAND)
-        for name, many in zip(("Content", "Sessions"), kept, strict=True):
-            self.stdout.write(f"{name}: {f'{many:,} days' if many else 'forever'}")
+        now = (row.content_days, row.session_days) if options["dry_run"] else kept
+        for name, many, proposed in zip(("Content", "Sessions"), now, kept, strict=True):
+            would = f"; proposed: {_in_words(proposed)}" if proposed != many else ""
+            self.stdout.write(f"{name}: {_in_words(many)}{would}")
+
+
+def _in_words(many: int | None) -> str:
+    return f"{many:,} days" if many else "forever"
 
 
 def _kept(given: int | None, before: int | None) -> int | None:

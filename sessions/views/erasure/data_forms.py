@@ -39,14 +39,14 @@ class RetentionForm(forms.Form):
         required=False,
         min_value=1,
         max_value=MOST_DAYS,
-        help_text="From the last step: texts, summaries, boards. Figures stay. Empty: forever.",
+        help_text="Texts, summaries, boards. Figures stay. Empty: forever.",
     )
     session_days = forms.IntegerField(
         label="Keep sessions for, in days",
         required=False,
         min_value=1,
         max_value=MOST_DAYS,
-        help_text="From the last step: everything about a session. Empty: forever.",
+        help_text="Everything about a session. Empty: forever.",
     )
 
 

@@ -59,6 +59,7 @@ def test_retention_on_the_command_line(program: Program) -> None:
     aged(program, "old", 100)
     assert said("retention") == "Content: forever\nSessions: forever\n"
     counted = said("retention", "--content", "90", "--dry-run")
+    assert counted.endswith("Content: forever; proposed: 90 days\nSessions: forever\n")
     assert "older than that: the content of 1 sessions and 0 whole" in counted
     assert "at work" not in counted
     Session.objects.update(changed=timezone.now())
