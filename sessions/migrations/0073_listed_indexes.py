@@ -20,17 +20,9 @@ class AddIndexBeside(migrations.AddIndex):
             return
         model = to_state.apps.get_model(app_label, self.model_name)
         with schema_editor.connection.cursor() as cursor:
-            cursor.execute("SHOW lock_timeout")
-            (timeout,) = cursor.fetchone()
-            # It waits for every open transaction, such as that of a backup.
-            cursor.execute("SET lock_timeout = 0")
             # One that was interrupted is there, but invalid.
             cursor.execute(f'DROP INDEX CONCURRENTLY IF EXISTS "{self.index.name}"')
-        try:
-            schema_editor.add_index(model, self.index, concurrently=True)
-        finally:
-            with schema_editor.connection.cursor() as cursor:
-                cursor.execute("SELECT set_config('lock_timeout', %s, false)", [timeout])
+        schema_editor.add_index(model, self.index, concurrently=True)
 
 
 class Migration(migrations.Migration):

@@ -31,20 +31,13 @@ def fill(_: Any, editor: Any) -> None:
         while last is not None:
             cursor.execute(ADD, [last])
             (last,) = cursor.fetchone()
-        cursor.execute("SHOW lock_timeout")
-        (timeout,) = cursor.fetchone()
-        # It waits for every open transaction, such as that of a backup.
-        cursor.execute("SET lock_timeout = 0")
-        try:
-            cursor.execute(f"DROP INDEX CONCURRENTLY IF EXISTS {INDEX}")
-            # Entries that wait in a list are all read by every search.
-            cursor.execute(
-                f"CREATE INDEX CONCURRENTLY {INDEX} ON {NAMES}"
-                " USING gin (contextlab_grams(named)) WITH (fastupdate = off)"
-            )
-            cursor.execute(f"ANALYZE {NAMES}")
-        finally:
-            cursor.execute("SELECT set_config('lock_timeout', %s, false)", [timeout])
+        cursor.execute(f"DROP INDEX CONCURRENTLY IF EXISTS {INDEX}")
+        # Entries that wait in a list are all read by every search.
+        cursor.execute(
+            f"CREATE INDEX CONCURRENTLY {INDEX} ON {NAMES}"
+            " USING gin (contextlab_grams(named)) WITH (fastupdate = off)"
+        )
+        cursor.execute(f"ANALYZE {NAMES}")
 
 
 class Migration(migrations.Migration):
