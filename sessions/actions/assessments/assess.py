@@ -54,7 +54,13 @@ def measure_soon(session: Session) -> None:
     if session.step_count > LONG:
         _ask_later(session)
     else:
-        measure_imported(session)
+        measure_now(session)
+
+
+def measure_now(session: Session) -> None:
+    """Measure an imported session; one that is written all the time again in a job."""
+    if not measure_imported(session):
+        _ask_later(session)
 
 
 def _ask_later(session: Session, *, locked: bool = False) -> None:

@@ -18,7 +18,7 @@ from sessions.actions.imports.restored import COPY, restore
 from sessions.actions.imports.traced import append_traces
 from sessions.actions.masking.incoming import incoming
 from sessions.actions.record.append import link_parents
-from sessions.actions.record.measure import measure, measure_imported
+from sessions.actions.record.measure import measure
 from sessions.actions.record.prepare import Count
 from sessions.actions.search import indexing
 from sessions.importers import records
@@ -171,7 +171,7 @@ def import_file(
                 file.found.append(str(session.pk))
             file.new_messages += messages
             if not session.measured:
-                (assess.measure_soon if keep_coming else measure_imported)(session)
+                (assess.measure_soon if keep_coming else assess.measure_now)(session)
                 outdate(session)
     except DataError:
         _refuse(file, importers.NotALog(_TOO_LONG))

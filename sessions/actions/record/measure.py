@@ -29,6 +29,9 @@ SETTLE_ABOVE, LEAVE_OPEN = 32, 8
 """When more open steps than the first number exist, all but about the second settle: late usage is
 rarely later, and columns are rewritten only once in some twenty steps."""
 
+ROUNDS = 5
+"""How often an import measures a session that is written meanwhile."""
+
 Columns = Mapping[str, Sequence[int]]
 
 
@@ -43,11 +46,14 @@ def measure(session: Session) -> None:
     session.reread()
 
 
-def measure_imported(session: Session) -> None:
-    """Measure an imported session, with what is stored meanwhile: no other job follows."""
-    measure(session)
-    while not session.measured:
+def measure_imported(session: Session) -> bool:
+    """Measure an imported session, with what is stored meanwhile. Returns False if more is stored
+    all the time: its figures are left to a later job."""
+    for _ in range(ROUNDS):
         measure(session)
+        if session.measured:
+            return True
+    return False
 
 
 def is_outdated(session: Session) -> bool:

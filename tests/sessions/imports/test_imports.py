@@ -168,7 +168,7 @@ def test_what_an_import_left_unmeasured_the_next_one_measures(monkeypatch: pytes
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("sessions.actions.imports.imports.measure_imported", dies)
+        patched.setattr("sessions.actions.assessments.assess.measure_imported", dies)
         with pytest.raises(KeyboardInterrupt):
             imported(CLAUDE_CODE)
     assert not Session.objects.get().measured

@@ -23,15 +23,16 @@ from opentelemetry.trace import Span, set_span_in_context
 
 from compaction.tokens import counted
 from sessions.actions.accounts.audit import COMMAND
+from sessions.actions.assessments import assess
 from sessions.actions.imports import traced
 from sessions.actions.imports.changed import IfChanged
 from sessions.actions.imports.imports import import_file
 from sessions.actions.masking import rules
 from sessions.actions.record import measured
 from sessions.actions.record.append import link_parents
-from sessions.actions.record.measure import measure, measure_imported
+from sessions.actions.record.measure import ROUNDS, measure, measure_imported
 from sessions.importers.traces import traced_contexts
-from sessions.models import Entry, Hold, Import, ImportFile, Session, StepNote, Team
+from sessions.models import Entry, Hold, Import, ImportFile, Job, Session, StepNote, Team
 from tests.conftest import Server, wait_until
 from tests.sessions.imports.test_traces import sessions_of, token
 
@@ -487,6 +488,23 @@ def test_a_group_is_written_again_while_it_is_measured():
         assert stored(ours) == whole, f"before query {before}"
         before += 1
     assert before > 5
+
+
+@pytest.mark.django_db
+def test_a_session_that_is_written_all_the_time_is_left_to_a_job(monkeypatch: pytest.MonkeyPatch):
+    ours, rounds = team(), list[int]()
+    send(ours, [four_calls()])
+    session = Session.objects.get(team=ours)
+
+    def always_behind(session: Session) -> None:
+        rounds.append(1)
+        assert len(rounds) <= ROUNDS
+        session.measured = False
+
+    monkeypatch.setattr("sessions.actions.record.measure.measure", always_behind)
+    assess.measure_now(session)
+    assert len(rounds) == ROUNDS
+    assert Job.objects.filter(kind="assess", payload__session=str(session.pk)).exists()
 
 
 @pytest.mark.django_db
