@@ -90,7 +90,7 @@ def _held(membership: Membership) -> Membership | None:
 
 
 def keep_an_owner(member: Membership) -> None:
-    """Raise LastOwner if nobody with a way in of their own would own the team: the local user, an
+    """Raise LastOwner if no owner with a way in of their own would stay: the local user, an
     owner of teams that the operator made, has none."""
     others = Membership.objects.filter(team=member.team, role=OWNER, user__is_active=True)
     rows = others.exclude(pk=member.pk).select_related("user")

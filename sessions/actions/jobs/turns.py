@@ -1,4 +1,4 @@
-"""Turns: which job a woken worker takes. Teams take turns, so that nobody waits for all that
+"""Turns: which job a woken worker takes. Teams take turns, so that none waits for all that
 another team asked for; within a team, so do what live sessions wait for and all else."""
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _lock = threading.Lock()
 
 def take(job_id: uuid.UUID, queue: str = "") -> Job | None:
     """Claim the job whose turn it is, for a worker that was woken for `job_id`: the one that waits
-    longest, of the team that was served longest ago. With `queue`, only jobs of that queue.
+    longest, of the team whose last turn was longest ago. With `queue`, only jobs of that queue.
 
     As many jobs are claimed as workers are woken. Returns None if nothing waits.
     """

@@ -25,7 +25,7 @@ LATER = socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution"
 
 
 def certified(folder: Path) -> ssl.SSLContext:
-    """A server's side with a certificate that nobody signed."""
+    """A server's side with a certificate that no authority signed."""
     key, now = ec.generate_private_key(ec.SECP256R1()), datetime.now(UTC)
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "127.0.0.1")])
     made = (
