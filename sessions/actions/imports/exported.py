@@ -131,7 +131,7 @@ TABLES = (
         "session",
         _out(
             "columns entries_packed entries_key tail bases settled generation reopened figures "
-            "engine created indexed_head"
+            "engine created indexed_head rewritten"
         ),
         order=("origin",),
     ),

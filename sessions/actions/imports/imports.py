@@ -15,7 +15,7 @@ from sessions.actions.assessments.assessments import outdate
 from sessions.actions.imports.changed import IfChanged, ImportedSession, append_logs
 from sessions.actions.imports.opened import is_archive, logs_in, read_log
 from sessions.actions.imports.restored import COPY, restore
-from sessions.actions.imports.traced import append_traces
+from sessions.actions.imports.traces import append_traces
 from sessions.actions.masking.incoming import incoming
 from sessions.actions.record.append import link_parents
 from sessions.actions.record.measure import measure

@@ -1,31 +1,36 @@
-"""Traces: new model calls take their places between those that are stored.
+"""Traces: new model calls of a group take their places between those that are stored.
 
 Exporters send spans as they end, some at a time: a sub-agent's before the rest of its parent's.
 What is stored is the same as if all had come at once. Calls that follow all others of their
-context, as nearly always, are appended; for others the sessions of their group are written again.
+context, as nearly always, are appended. For others, the sessions of their group are cut before the
+first of them and written again from there on, or whole if what comes before may change, too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from uuid import UUID
 
 from django.db import transaction
 from django.db.models import F, Q, QuerySet
 
-from sessions.actions.archives.unpack import open_named
 from sessions.actions.imports.changed import (
-    IfChanged,
     ImportedSession,
-    append_logs,
-    leave_out_erased,
     say_copied,
 )
-from sessions.actions.imports.traced_known import KnownCalls
-from sessions.actions.imports.traced_store import (
-    StoredContext,
+from sessions.actions.imports.traced_cut import (
+    START,
+    TraceCut,
     TraceMoved,
+    cut_at,
+    end_of,
+    keeps_title,
     opening_of,
+    take_back,
+)
+from sessions.actions.imports.traced_known import KnownCalls
+from sessions.actions.imports.traced_resumed import StoredContext
+from sessions.actions.imports.traced_store import (
     shape_of,
     silent_call,
     stored_calls,
@@ -37,7 +42,7 @@ from sessions.actions.record.copied import at_once, count_once, one_at_a_time
 from sessions.actions.record.erased import erase, refuse_gone
 from sessions.actions.record.prepare import Count
 from sessions.importers import records
-from sessions.importers.traces.traced_calls import TracedCall, counted_calls, in_groups
+from sessions.importers.traces.traced_calls import TracedCall, counted_calls
 from sessions.importers.traces.traced_contexts import (
     OPENING,
     TOOLS,
@@ -46,43 +51,10 @@ from sessions.importers.traces.traced_contexts import (
     span_in,
 )
 from sessions.models import Block, Hold, ModelCall, Pin, Review, Session, StepNote, Team
-from sessions.models.erasure.kept import SessionErased
-from sessions.models.record.values import ContentErased, MissingBlob
+from sessions.models.record.values import MissingBlob
 
 
-def append_traces(
-    team: Team, log: records.Log, count: Count, if_changed: IfChanged
-) -> Iterator[ImportedSession]:
-    """Store the calls of traces, one group after the other."""
-    # Where spans of a response are in several groups, one with content keeps its usage.
-    for name, calls in sorted(in_groups(log.traced or ()).items(), key=_is_silent):
-        open_named(team, [name, *_archived(team, name)])
-        while True:
-            group = _Group(team, log, name, calls)
-            if group.root is not None and group.root.source != log.format:
-                sessions = [context.session for context in contexts_of(calls)]
-                yield from append_logs(team, log, sessions, count, if_changed)
-                break
-            try:
-                yield from group.append(calls, count)
-                break
-            except TraceMoved:
-                continue
-            except (SessionErased, ContentErased):
-                leave_out_erased(log)
-                break
-
-
-def _is_silent(group: tuple[str, list[TracedCall]]) -> bool:
-    return not any(one.has_content for one in group[1])
-
-
-def _archived(team: Team, name: str) -> Iterable[str]:
-    stored = Session.objects.for_team(team).filter(parent__external_id=name)
-    return stored.exclude(archived=None).values_list("external_id", flat=True)
-
-
-class _Group:
+class TracedGroup:
     """The stored sessions of a conversation or trace, by external id; the first has its name."""
 
     def __init__(
@@ -118,19 +90,21 @@ class _Group:
         return made + [ImportedSession(one, 0, False) for one in rows]
 
     def _append_new(self, new: Sequence[TracedCall], count: Count) -> list[ImportedSession]:
-        contexts = contexts_of(new, self._contexts(new))
+        contexts = contexts_of(new, self._contexts(new, {}))
         contexts = [one for one in contexts if one.session.records]
-        gone: list[Session] = []
-        if self._is_out_of_order(contexts, new):
+        places: dict[str, TraceCut] = {}
+        changes_all = self._changes_all(new)
+        if changes_all or self.root is not None and any(one.early for one in contexts):
             worked_on = next((one for one in self.sessions.values() if _is_worked_on(one)), None)
             if worked_on is None:
-                contexts, gone = self._rewritten(new)
+                cuts = {} if changes_all else self._cuts(new)
+                contexts, places = self._rewritten(new, cuts)
             else:
                 self.log.problems.append(
                     f"Spans of {self.name} came after later ones. Their steps are the last ones, "
                     f"because session {worked_on.external_id} has notes, pins, reviews or a hold."
                 )
-        return self._write(contexts, gone, count)
+        return self._write(contexts, places, count)
 
     def _counts(self, one: TracedCall) -> bool:
         """Whether a call is not stored, nor counted elsewhere (see also `counted_calls`)."""
@@ -187,9 +161,16 @@ class _Group:
         call.save()
         return True
 
-    def _contexts(self, new: Sequence[TracedCall]) -> dict[str, TracedContext]:
-        """The stored contexts, and what they asked for of the results in new prompts."""
-        found = {opening_of(one): StoredContext(one) for one in self.sessions.values()}
+    def _contexts(
+        self, new: Sequence[TracedCall], cuts: Mapping[str, TraceCut]
+    ) -> dict[str, TracedContext]:
+        """The stored contexts up to their cuts, and what they asked for of the results in new
+        prompts."""
+        found = {
+            opening_of(one): StoredContext(one, cuts.get(name))
+            for name, one in self.sessions.items()
+            if cuts.get(name) != START
+        }
         results = [
             str(block.get("tool_use_id"))
             for one in new
@@ -197,24 +178,23 @@ class _Group:
             for said in one.said
             for block in said.blocks
         ]
-        for pk, call in self._blocks("tool_use", results):
-            context = next(one for one in found.values() if one.stored.pk == pk)
-            context.asked.add(call)
+        for pk, call, position in self._blocks("tool_use", results):
+            context = next((one for one in found.values() if one.stored.pk == pk), None)
+            if context is not None and position < context.cut.position:
+                context.asked.add(call)
         return dict(found)
 
-    def _blocks(self, form: str, calls: list[str]) -> Iterable[tuple[UUID, str]]:
+    def _blocks(self, form: str, calls: list[str]) -> Iterable[tuple[UUID, str, int]]:
         pks = [one.pk for one in self.sessions.values()]
         for some in at_once(set(calls)):
             rows = Block.objects.filter(session__in=pks, type=form, tool_call__in=some)
-            yield from rows.values_list("session", "tool_call")
+            yield from rows.values_list("session", "tool_call", "position")
 
-    def _is_out_of_order(
-        self, contexts: Sequence[TracedContext], new: Sequence[TracedCall]
-    ) -> bool:
-        """Whether new calls are not simply the last ones of their contexts."""
+    def _changes_all(self, new: Sequence[TracedCall]) -> bool:
+        """Whether new calls may change the contexts of others, at whatever time these began."""
         if self.root is None:
             return False
-        if any(one.early for one in contexts) or not all(map(opening_of, self.sessions.values())):
+        if not all(map(opening_of, self.sessions.values())):
             return True
         if any(one.response in self._known.by_response for one in new):
             return True
@@ -234,46 +214,83 @@ class _Group:
             if block.get("type") == "tool_use"
         ]
         found = self._blocks("tool_result", asked)
-        return any(one.id in spans.values() for one in new) or any(pk in spans for pk, _ in found)
+        return any(one.id in spans.values() for one in new) or any(pk in spans for pk, *_ in found)
 
-    def _rewritten(self, new: Sequence[TracedCall]) -> tuple[list[TracedContext], list[Session]]:
-        """All contexts that are not as stored, and the stored sessions that go for them. Raises
-        TraceMoved."""
+    def _cuts(self, new: Sequence[TracedCall]) -> dict[str, TraceCut]:
+        """Where stored sessions are cut so that new calls come before the rest, by external id;
+        none if all must be written again."""
+        since = min(one.at or 0 for one in new)
+        cuts: dict[str, TraceCut] = {}
+        if since <= 0:  # calls of unknown times come first, in an order of their own
+            return cuts
+        for name, one in self.sessions.items():
+            cut = cut_at(one, since)
+            is_begun = cut is not None and (cut != START or name != self.name)
+            if cut is None or not is_begun or cut.step > 1 and not keeps_title(one, cut):
+                return {}
+            cuts[name] = cut
+        return cuts
+
+    def _rewritten(
+        self, new: Sequence[TracedCall], cuts: Mapping[str, TraceCut]
+    ) -> tuple[list[TracedContext], dict[str, TraceCut]]:
+        """The contexts that are not as stored after the cuts, or at all without any; and where the
+        stored sessions are cut for them. Raises TraceMoved."""
+        stored = [(one, cuts.get(name, START)) for name, one in self.sessions.items()]
         try:
-            stored = [call for one in self.sessions.values() for call in stored_calls(one)]
+            calls = [
+                call
+                for one, cut in stored
+                if cut.step <= one.step_count
+                for call in stored_calls(one, cut)
+            ]
         except MissingBlob:
             if self._has_moved():  # while it was read
                 raise TraceMoved from None
             raise
-        contexts, gone = [], dict(self.sessions)
-        for context in contexts_of([*stored, *new]):
-            there = self.sessions.get(context.session.external_id)
+        calls += new
+        contexts = []
+        places = {one.external_id: cut for one, cut in stored if cut != end_of(one)}
+        for context in contexts_of(calls, self._contexts(calls, cuts) if cuts else None):
+            name = context.session.external_id
+            there = self.sessions.get(name)
             made = shape_of(context.session.records)
-            was = stored_shape(there) if there is not None else None
+            was = stored_shape(there, cuts.get(name, START)) if there is not None else None
             if was is not None and was.begins(made):
-                del gone[context.session.external_id]
-            if was != made:
+                places.pop(name, None)
+            if made.is_empty and places.get(name, START) != START:
+                return self._rewritten(new, {})  # its last calls are of another context now
+            if was != made and not made.is_empty:
                 contexts.append(context)
-        return contexts, list(gone.values())
+        return contexts, places
 
     def _write(
-        self, contexts: Sequence[TracedContext], gone: Sequence[Session], count: Count
+        self, contexts: Sequence[TracedContext], places: Mapping[str, TraceCut], count: Count
     ) -> list[ImportedSession]:
+        """Append to contexts, in a transaction in that stored sessions are cut first."""
+        gone = {name: self.sessions[name] for name, cut in places.items() if cut == START}
+
         def begin() -> dict[str, Session]:
             self._expect_unchanged()
-            erase(self.team, Session.objects.filter(pk__in=[one.pk for one in gone]))
-            return {one.external_id: one for one in gone}
+            if gone:
+                erase(self.team, Session.objects.filter(pk__in=[one.pk for one in gone.values()]))
+            for name, cut in places.items():
+                if cut != START:
+                    take_back(self.sessions[name], cut)
+            return gone
 
         sessions = [one.session for one in contexts]
         made = append_all(self.team, sessions, count, source=self.log.format, begin=begin)
         for result in made:
             say_copied(self.log, result)
-        were = {one.external_id: one.message_count for one in gone}
+        were = {
+            name: self.sessions[name].message_count + 1 - cut.seq for name, cut in places.items()
+        }
         return [
             ImportedSession(
                 one.session,
                 max(one.messages - were.get(one.session.external_id, 0), 0),
-                one.created and one.session.external_id not in were,
+                one.created and one.session.external_id not in gone,
             )
             for one in made
         ]

@@ -9,7 +9,8 @@ from uuid import UUID
 
 from django.db.models import Q
 
-from sessions.actions.imports.traced_store import opening_of, repeats_of
+from sessions.actions.imports.traced_cut import opening_of
+from sessions.actions.imports.traced_store import repeats_of
 from sessions.actions.record.copied import at_once, named_calls
 from sessions.importers.traces.traced_calls import TracedCall
 from sessions.importers.traces.traced_contexts import span_in

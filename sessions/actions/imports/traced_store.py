@@ -1,68 +1,41 @@
-"""Stored contexts of traces: to go on from, and as the calls that they were made of."""
+"""Stored contexts of traces as the calls that they were made of."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, cast
 
 from django.db.models import QuerySet
 
 from compaction.context import wire
 from compaction.context.blocks import Role
+from sessions.actions.imports.traced_cut import (
+    START,
+    MessageBlocks,
+    StoredBlocks,
+    TraceCut,
+    TraceMoved,
+    blocks_by_message,
+    ended_steps,
+    opening_of,
+    standing_rows,
+    tools_rows,
+)
 from sessions.importers import records
 from sessions.importers.reported import Reported
 from sessions.importers.traces.said import TraceMessage
 from sessions.importers.traces.traced_calls import REPEATS, TracedCall
 from sessions.importers.traces.traced_contexts import (
-    OPENING,
     TOOLS,
-    TracedContext,
     digest_in,
     is_added,
+    is_tools,
     span_in,
 )
 from sessions.importers.wire import mapping, sequence
-from sessions.models import Edit, Entry, Message, ModelCall, Revision, Run, Session
+from sessions.models import Message, ModelCall, Revision, Run, Session
 from sessions.models.record.model_calls import usage_of
-from sessions.models.record.values import contents
-
-
-class StoredContext(TracedContext):
-    """A stored context, which is read when something is added to it."""
-
-    def __init__(self, stored: Session) -> None:
-        named, parent = stored.external_id, stored.parent_external_id or None
-        opening = stored.meta.get(OPENING)
-        super().__init__(records.Session(named, parent=parent, meta={OPENING: opening}))
-        self.stored = stored
-        self._is_read = False
-
-    @property
-    def began(self) -> int:
-        times = self.stored.calls.order_by("step").values_list("at", flat=True)
-        return times.first() or 0
-
-    def take(self, one: TracedCall) -> None:
-        if not self._is_read:
-            self._is_read = True
-            self._read()
-        super().take(one)
-
-    def _read(self) -> None:
-        times = self.stored.calls.order_by("-step").values_list("at", flat=True)
-        self.after = times.first() or 0
-        ended = _ended(self.stored)
-        listed = _keys(self.stored)
-        keys = [key for _, key in listed]
-        standing = [key for seq, key in listed if seq not in ended]
-        rows = self.stored.blocks.filter(type__in=("tool_use", "tool_result"))
-        made = list(rows.order_by("position").values_list("type", "tool_call", "tool"))
-        answered = {call for form, call, _ in made if form == "tool_result"}
-        asked = [(call, tool) for form, call, tool in made if form == "tool_use"]
-        self.resume(
-            keys, standing, [{"id": c, "name": t, "answered": c in answered} for c, t in asked]
-        )
 
 
 class Shape(NamedTuple):
@@ -72,6 +45,11 @@ class Shape(NamedTuple):
     messages: list[tuple[str | None, str]]
     calls: list[tuple[str, dict[str, Any]]]
     rewinds: list[str | None]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there are no records."""
+        return not any(self)
 
     def begins(self, other: Shape) -> bool:
         """Whether another one has all of this, and perhaps more after it."""
@@ -93,18 +71,16 @@ def shape_of(made: list[records.Record]) -> Shape:
     return Shape(messages, calls, [one.key for one in made if isinstance(one, records.Rewind)])
 
 
-def stored_shape(session: Session) -> Shape:
-    """The shape of a stored session."""
+def stored_shape(session: Session, cut: TraceCut = START) -> Shape:
+    """The shape of a stored session from a cut on."""
+    messages = session.messages.filter(seq__gte=cut.seq).order_by("seq")
+    calls = session.calls.filter(step__gte=cut.step).order_by("step")
+    rewinds = _rewinds(session).filter(step__gte=cut.step)
     return Shape(
-        list(session.messages.order_by("seq").values_list("key", "call")),
-        [(one.call, reported_of(one)) for one in session.calls.order_by("step")],
-        list(_rewinds(session).values_list("key", flat=True)),
+        list(messages.values_list("key", "call")),
+        [(one.call, reported_of(one)) for one in calls],
+        list(rewinds.values_list("key", flat=True)),
     )
-
-
-def opening_of(session: Session) -> str:
-    """What names the context of a session; empty if an earlier release stored it."""
-    return str(session.meta.get(OPENING) or "")
 
 
 def reported_of(call: ModelCall) -> dict[str, Any]:
@@ -122,29 +98,12 @@ def _rewinds(session: Session) -> QuerySet[Revision]:
     return revisions.order_by("number")
 
 
-def _keys(session: Session) -> list[tuple[int, str]]:
-    rows = session.messages.order_by("seq").values_list("seq", "key")
-    return [(seq, key or "") for seq, key in rows]
-
-
-def _ended(session: Session) -> dict[int, int]:
-    """The steps from which messages are no longer in the context, by number."""
-    run = Run.objects.filter(session=session, origin=Run.Origin.RECORDED)
-    ended = Entry.objects.filter(run__in=run, closed_by__strategy__in=Edit.LEFT)
-    rows = ended.values_list("block__message__seq", "to_step")
-    return {seq: step for seq, step in rows if seq is not None and step is not None}
-
-
-class TraceMoved(Exception):
-    """Another import wrote to the group while it was read."""
-
-
-def stored_calls(session: Session) -> Iterator[TracedCall]:
-    """The calls of a session, each with its prompt and answer. Raises TraceMoved, MissingBlob,
-    DamagedBlob."""
+def stored_calls(session: Session, cut: TraceCut = START) -> Iterator[TracedCall]:
+    """The calls of a session from a cut on, each with its prompt and answer. Raises TraceMoved,
+    MissingBlob, DamagedBlob."""
     group = session.parent_external_id or session.external_id
     opening = opening_of(session)
-    for call, prompt in _prompts(session):
+    for call, prompt in _prompts(session, cut):
         made = silent_call(call, group)
         made.said = [one.said for one in prompt.said]
         made.answer = [one.said for one in prompt.answer]
@@ -167,23 +126,22 @@ class _Prompt(NamedTuple):
     results: list[_Stored]
 
 
-def _prompts(session: Session) -> Iterator[tuple[ModelCall, _Prompt]]:
+def _prompts(session: Session, cut: TraceCut) -> Iterator[tuple[ModelCall, _Prompt]]:
     """The calls with their prompts, by step, in one walk through the messages. Raises as
     `stored_calls`."""
-    ended = _ended(session)
+    ended = ended_steps(session, cut)
     ends = set(ended.values())
     born: dict[int, list[_Stored]] = {}
     answers: dict[str, list[_Stored]] = {}
-    for one in _said(session):
+    for one in _said(session, cut):
         born.setdefault(one.row.born, []).append(one)
         if one.row.call:
             answers.setdefault(one.row.call, []).append(one)
-    tools: _Stored | None = None
-    standing: list[_Stored] = []
-    for call in session.calls.order_by("step"):
+    standing, tools = _before(session, cut)
+    for call in session.calls.filter(step__gte=cut.step).order_by("step"):
         here = born.get(call.step, ())
-        tools = next((one for one in reversed(here) if one.key.startswith("tools-")), tools)
-        standing += [one for one in here if not one.key.startswith("tools-")]
+        tools = next((one for one in reversed(here) if is_tools(one.key)), tools)
+        standing += [one for one in here if not is_tools(one.key)]
         if call.step in ends:  # also of answers to the call before
             standing = [one for one in standing if ended.get(one.row.seq) != call.step]
         added = [one for one in here if is_added(one.key)]
@@ -191,6 +149,17 @@ def _prompts(session: Session) -> Iterator[tuple[ModelCall, _Prompt]]:
         results = [one for one in after if one.key.startswith(f"{call.call}-")]
         said = added or list(standing)
         yield call, _Prompt(said, tools, answers.get(call.call, []), results)
+
+
+def _before(session: Session, cut: TraceCut) -> tuple[list[_Stored], _Stored | None]:
+    """What a cut leaves in the context, and the tools, without reading what they say."""
+    if cut.seq == 1:
+        return [], None
+    later = StoredBlocks(session)
+    rows = standing_rows(session, cut)
+    standing = [_stored(row, MessageBlocks(later, row.pk)) for row in rows]
+    tools = tools_rows(session, cut).first()
+    return standing, None if tools is None else _stored(tools, MessageBlocks(later, tools.pk))
 
 
 def silent_call(call: ModelCall, group: str) -> TracedCall:
@@ -217,17 +186,15 @@ class _Stored(NamedTuple):
     said: TraceMessage
 
 
-def _said(session: Session) -> list[_Stored]:
-    rows = list(session.messages.order_by("seq"))
-    blocks = list(session.blocks.order_by("position").values_list("message", "sha"))
-    data = contents(session, [sha for _, sha in blocks])
-    held: dict[int, list[wire.WireBlock]] = {row.pk: [] for row in rows}
-    for pk, sha in blocks:
-        if pk not in held:
-            raise TraceMoved
-        held[pk].append(wire.decode(data[sha]))
-    made = []
-    for row in rows:
-        key, role = row.key or "", cast(Role, row.role)
-        made.append(_Stored(row, key, TraceMessage(role, held[row.pk], digest_in(key))))
-    return made
+def _said(session: Session, cut: TraceCut) -> list[_Stored]:
+    rows = list(session.messages.filter(seq__gte=cut.seq).order_by("seq"))
+    blocks = session.blocks.filter(position__gte=cut.position).order_by("position")
+    held = blocks_by_message(session, blocks)
+    if not held.keys() <= {row.pk for row in rows}:
+        raise TraceMoved
+    return [_stored(row, held.get(row.pk, [])) for row in rows]
+
+
+def _stored(row: Message, blocks: Sequence[wire.WireBlock]) -> _Stored:
+    key = row.key or ""
+    return _Stored(row, key, TraceMessage(cast(Role, row.role), blocks, digest_in(key)))

@@ -8,24 +8,27 @@ from itertools import takewhile
 from typing import Any
 
 from compaction import tokens
-from compaction.context.blocks import FileRef
 from sessions.actions.live.unnamed_results import name_results
 from sessions.actions.masking.incoming import incoming as incoming_masks
-from sessions.actions.record.known import KnownMessages, by_key, by_prefix, standing_history
+from sessions.actions.record.known import (
+    KnownMessages,
+    by_key,
+    by_prefix,
+    standing_history,
+    stored_tool_calls,
+)
 from sessions.actions.record.numbering import Numbering
 from sessions.actions.record.prepare import (
     Preparation,
     PreparedMessage,
     ToolCall,
     answered_before,
-    column,
 )
 from sessions.actions.record.recorded import RecordedRun
 from sessions.actions.record.resent import resent_replies
 from sessions.importers import records
 from sessions.importers.delivered.delivered import Batch
-from sessions.models import Block, Run, Session
-from sessions.models.web.statements import StatementAmong, given_uuid
+from sessions.models import Run, Session
 
 HEAD = 2
 """Number of messages by which a whole history is recognized."""
@@ -114,32 +117,10 @@ def _calls_before(session: Session, batch: Batch) -> dict[str, ToolCall]:
     asked = answered_before(batch.records)
     if not asked or not session.message_count:
         return {}
-    found = _stored_calls(session, asked)
+    found = stored_tool_calls(session, asked)
     if unknown := [one for one in asked if one not in found]:
-        found |= _stored_calls(session, name_results(session, batch, unknown))
+        found |= stored_tool_calls(session, name_results(session, batch, unknown))
     return found
-
-
-def _stored_calls(session: Session, asked: list[str]) -> dict[str, ToolCall]:
-    ids = {column(one, 200): one for one in asked}
-    rows = _CALLS.rows(list(ids), session=session.pk)
-    # Sorted here: asked to sort, SQLite reads the whole session in that order.
-    rows.sort(key=lambda row: row.position)
-    return {ids[row.tool_call]: ToolCall(row.tool, row.preview, _file(row)) for row in rows}
-
-
-_CALLS = StatementAmong(
-    lambda ids: Block.objects.filter(
-        session_id=given_uuid("session"), type="tool_use", tool_call__in=ids
-    )
-)
-
-
-def _file(row: Block) -> FileRef | None:
-    if not row.file_path:
-        return None
-    action: Any = row.file_action
-    return FileRef(row.file_path, action, row.file_start, row.file_end)
 
 
 def memory_of(session: Session, kept: Mapping[str, Any]) -> Memory:

@@ -12,9 +12,15 @@ from compaction.seen.people import words_of
 from sessions.actions.masking.incoming import incoming as incoming_masks
 from sessions.actions.record.copied import count_once
 from sessions.actions.record.erased import refuse_erased, refuse_gone
-from sessions.actions.record.known import as_imported, stored_session
+from sessions.actions.record.known import as_imported, stored_session, stored_tool_calls
 from sessions.actions.record.numbering import Numbering, Taken
-from sessions.actions.record.prepare import Count, Preparation, PreparedMessage
+from sessions.actions.record.prepare import (
+    Count,
+    Preparation,
+    PreparedMessage,
+    ToolCall,
+    answered_before,
+)
 from sessions.actions.record.writing import write
 from sessions.importers import records
 from sessions.live import hint
@@ -129,13 +135,22 @@ def _prepared(
     if masks is not None:
         title, meta = masks.now.value(incoming.title), masks.now.value(incoming.meta)
         incoming = replace(incoming, title=title, meta=meta)
-    prepared = Preparation(count, masks=masks).messages(incoming.records)
+    calls = _answered(team, incoming)
+    prepared = Preparation(count, calls, masks=masks).messages(incoming.records)
     stored, _ = stored_session(team, incoming, prepared)
     known = as_imported(stored, prepared).stored if stored else {}
     for index, message in prepared.items():
         if index not in known:
             message.prepare()
     return incoming, prepared
+
+
+def _answered(team: Team, incoming: records.Session) -> dict[str, ToolCall]:
+    """The stored tool calls that the records answer: of traces, which come in parts."""
+    asked = answered_before(incoming.records)
+    rows = Session.objects.for_team(team).filter(external_id=incoming.external_id)
+    session = rows.first() if asked else None
+    return {} if session is None else stored_tool_calls(session, asked)
 
 
 def _named(team: Team, incoming: records.Session, prepared: Mapping[int, PreparedMessage]) -> str:

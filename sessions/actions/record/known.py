@@ -6,12 +6,14 @@ from collections import Counter
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from sessions.actions.record.prepare import PreparedMessage
+from compaction.context.blocks import FileRef
+from sessions.actions.record.prepare import PreparedMessage, ToolCall, column
 from sessions.importers import records
-from sessions.models import Edit, Entry, Message, Run, Session, Team
+from sessions.models import Block, Edit, Entry, Message, Run, Session, Team
 from sessions.models.record.sessions import SOURCE_LIVE
+from sessions.models.web.statements import StatementAmong, given_uuid
 
 CHUNK = 400
 """Keys per query: below any database's limit on variables."""
@@ -166,3 +168,26 @@ def _opening(prepared: Mapping[int, PreparedMessage]) -> dict[int, PreparedMessa
 def _begins_with(session: Session, opening: Mapping[int, PreparedMessage]) -> bool:
     known = as_imported(session, opening).stored
     return bool(known) and all(opening[at].has_digest(it.digest) for at, it in known.items())
+
+
+def stored_tool_calls(session: Session, asked: Sequence[str]) -> dict[str, ToolCall]:
+    """The stored tool calls of a session among these ids."""
+    ids = {column(one, 200): one for one in asked}
+    rows = _TOOL_CALLS.rows(list(ids), session=session.pk)
+    # Sorted here: asked to sort, SQLite reads the whole session in that order.
+    rows.sort(key=lambda row: row.position)
+    return {ids[row.tool_call]: ToolCall(row.tool, row.preview, _file(row)) for row in rows}
+
+
+_TOOL_CALLS = StatementAmong(
+    lambda ids: Block.objects.filter(
+        session_id=given_uuid("session"), type="tool_use", tool_call__in=ids
+    )
+)
+
+
+def _file(row: Block) -> FileRef | None:
+    if not row.file_path:
+        return None
+    action: Any = row.file_action
+    return FileRef(row.file_path, action, row.file_start, row.file_end)

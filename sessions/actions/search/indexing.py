@@ -120,9 +120,15 @@ def index_some(team: Team) -> int:
     with transaction.atomic():
         for part, entries in found:
             mine = Session.objects.filter(KEPT, pk=part.session, indexed_blocks=part.start)
-            if mine.update(indexed_blocks=part.end):
+            there = mine.select_for_update(of=("self",)).exists()
+            # Traces are written again from a step on.
+            if there and _are_there(entries) and mine.update(indexed_blocks=part.end):
                 text_index.add(entries)
     return sum(part.end - part.start for part in parts)
+
+
+def _are_there(entries: Sequence[text_index.IndexRow]) -> bool:
+    return not entries or Block.objects.filter(pk=entries[-1][0]).exists()
 
 
 def index_replacements(team: Team) -> int:
@@ -235,6 +241,18 @@ def forget_some(session: Session) -> bool:
         text_index.remove(_entries(session.team, _replaced(run, after, run.indexed_head)))
         Run.objects.filter(pk=run.pk).update(indexed_head=after)
         return True
+
+
+def forget_from(session: Session, position: int) -> None:
+    """Remove a session's blocks from a position on from the index, before they are deleted. Use in
+    a transaction, in that search cannot have found more of them."""
+    rows = Session.objects.select_for_update(of=("self",)).filter(pk=session.pk)
+    last = rows.values_list("indexed_blocks", flat=True).first() or 0
+    for start in range(position, last, STRIDE):
+        found = _rows(session.pk, start, min(start + STRIDE, last))
+        text_index.remove(_entries(session.team, found))
+    if position < last:
+        rows.update(indexed_blocks=position)
 
 
 def merge_soon() -> None:

@@ -240,4 +240,5 @@ def _spliced(body: dict[str, Any], figures: bytes) -> bytes:
 
 
 def _mark(run: Run) -> str:
-    return run.pk.hex[:12]
+    """Identifies the rows that a client has: later ones only add to them, and end some."""
+    return f"{run.pk.hex[:12]}{run.rewritten or ''}"

@@ -49,7 +49,7 @@ def read(data: bytes, name: str = "") -> Log:
 
 def _write(writer: ArraySession, said: TraceMessage, item: dict[str, Json], index: int) -> None:
     at = milliseconds(item.get("created_at"))
-    message = Message(said.role, said.blocks, at=at, line=index)
+    message = Message(said.role, list(said.blocks), at=at, line=index)
     if said.role != "assistant":
         message.human = said.role == "user"
         message.kind = "system" if said.role == "system" else None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -54,7 +54,7 @@ class TraceMessage:
     store, whose blocks may be masked."""
 
     role: Role
-    blocks: list[Block]
+    blocks: Sequence[Block]
     stored: str = field(default="", compare=False)
 
     @cached_property
@@ -106,7 +106,7 @@ def joined(said: Iterable[TraceMessage]) -> list[TraceMessage]:
     answer: list[TraceMessage] = []
     for one in said:
         if answer and one.role == answer[-1].role == "assistant":
-            answer[-1] = TraceMessage(one.role, answer[-1].blocks + one.blocks)
+            answer[-1] = TraceMessage(one.role, [*answer[-1].blocks, *one.blocks])
         else:
             answer.append(one)
     return answer

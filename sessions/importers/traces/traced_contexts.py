@@ -17,6 +17,9 @@ from sessions.importers.wire import Block
 TOOLS = "tools"
 """The opening of the context of tool calls, in a group without model calls."""
 
+TOOLS_KEY = "tools-"
+"""How keys of messages with the tools begin."""
+
 _SPAN = "span-"
 
 _ADDED = "+"
@@ -76,6 +79,11 @@ def is_added(key: str) -> bool:
     return key.startswith(_ADDED)
 
 
+def is_tools(key: str) -> bool:
+    """Whether a message, by its key, has the tools."""
+    return key.startswith(TOOLS_KEY)
+
+
 def _opening(one: TracedCall, contexts: Iterable[TracedContext]) -> str:
     """What a call has in common with all others of its context: instructions and first message.
 
@@ -109,29 +117,15 @@ class TracedContext:
         self._used: Counter[str] = Counter()
         self._tools = ""
         self._unanswered: list[Block] = []
+        self._unread = 0
 
     @property
     def began(self) -> int | None:
         """When the first call of a stored context began; None of others."""
         return None
 
-    def resume(self, keys: Iterable[str], standing: Iterable[str], calls: Iterable[Block]) -> None:
-        """Go on from a stored context: all keys of its session, those of the messages in it, and
-        its tool calls; those with `answered` have their result."""
-        for key in keys:
-            base, _, number = key.rpartition(".")
-            is_again = number.isdecimal() and base in self._used
-            self._used[base if is_again else key] = int(number) if is_again else 1
-            if key.startswith("tools-"):
-                self._tools = key.split("-")[1].partition(".")[0]
-        for key in standing:
-            if not key.startswith("tools-"):
-                self._digests.append(digest_in(key))
-                self._keys.append(key)
-        for call in calls:
-            self.asked.add(call["id"])
-            if not call["answered"]:
-                self._unanswered.append(call)
+    def _fill(self) -> None:
+        """Read the `_unread` messages that precede those in the lists, of a stored context."""
 
     def take(self, one: TracedCall) -> None:
         """Add what is new in a prompt, and the answer."""
@@ -140,7 +134,7 @@ class TracedContext:
         if tools and tools != self._tools:
             self._tools = tools
             blocks: list[Block] = [{"type": "tools", "tools": one.tools}]
-            key = self._unused(f"tools-{tools}")
+            key = self._unused(f"{TOOLS_KEY}{tools}")
             message = Message("system", blocks, key=key, at=one.at, line=one.line)
             self.session.records.append(message)
         if one.is_model:
@@ -155,6 +149,8 @@ class TracedContext:
 
     def _prompt(self, one: TracedCall) -> None:
         only_new = bool(one.said) and one.said[0].role == "tool"
+        if not only_new:
+            self._fill()
         common = len(self._digests) if only_new else self._shared(one.said)
         if common < len(self._digests):
             dropped = tuple(self._keys[common:])
@@ -177,7 +173,7 @@ class TracedContext:
     def _write(self, said: TraceMessage, one: TracedCall, call: str | None, mark: str = "") -> None:
         digest = said.digest
         # By place and content: a key stays when spans that came earlier arrive later.
-        place = len(self._digests) if one.is_model else one.id
+        place = self._unread + len(self._digests) if one.is_model else one.id
         key = self._unused(f"{mark}{place}-{digest}")
         self._digests.append(digest)
         self._keys.append(key)
@@ -207,15 +203,21 @@ class TracedContext:
                 self.asked.add(block["id"])
                 self._unanswered.append(block)
             elif block.get("type") == "tool_result":
-                stated = block.get("tool_use_id")
-                for name in ("id", "name"):
-                    waiting = (a for a in self._unanswered if stated and a[name] == stated)
-                    if call := next(waiting, None):
-                        break
-                call = call or (None if stated else next(iter(self._unanswered), None))
+                call = self._waiting(block.get("tool_use_id"))
                 if call is not None:
-                    self._unanswered.remove(call)
                     block["tool_use_id"] = call["id"]
+
+    def _waiting(self, stated: str | None) -> Block | None:
+        """The tool call that a result answers, by its id, else its tool; from now on it has one."""
+        call: Block | None = None
+        for name in ("id", "name"):
+            waiting = (one for one in self._unanswered if stated and one[name] == stated)
+            if call := next(waiting, None):
+                break
+        call = call or (None if stated else next(iter(self._unanswered), None))
+        if call is not None:
+            self._unanswered.remove(call)
+        return call
 
     def _unused(self, key: str) -> str:
         self._used[key] += 1

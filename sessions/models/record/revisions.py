@@ -66,6 +66,10 @@ class Run(models.Model):
     reopened = models.PositiveIntegerField(
         null=True, help_text="live: lowest settled step that changed since it was measured"
     )
+    # Nullable without default: as for sessions.
+    rewritten = models.PositiveIntegerField(
+        null=True, help_text="how often its last steps were taken back and written again"
+    )
     engine = models.PositiveSmallIntegerField(
         default=0, help_text="version of the rules that measured its figures"
     )

@@ -1,0 +1,66 @@
+"""Traces: the calls of a log are stored group by group."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from sessions.actions.archives.unpack import open_named
+from sessions.actions.imports.changed import (
+    IfChanged,
+    ImportedSession,
+    append_logs,
+    leave_out_erased,
+)
+from sessions.actions.imports.traced import TracedGroup
+from sessions.actions.imports.traced_cut import TraceMoved
+from sessions.actions.record.prepare import Count
+from sessions.importers import records
+from sessions.importers.traces.traced_calls import TracedCall, in_groups
+from sessions.importers.traces.traced_contexts import contexts_of
+from sessions.models import Archive, Session, Team
+from sessions.models.erasure.kept import SessionErased
+from sessions.models.record.values import ContentErased
+
+
+def append_traces(
+    team: Team, log: records.Log, count: Count, if_changed: IfChanged
+) -> Iterator[ImportedSession]:
+    """Store the calls of traces, one group after the other."""
+    # Where spans of a response are in several groups, one with content keeps its usage.
+    for name, calls in sorted(in_groups(log.traced or ()).items(), key=_is_silent):
+        yield from _append_group(team, log, name, calls, count, if_changed)
+
+
+def _append_group(
+    team: Team,
+    log: records.Log,
+    name: str,
+    calls: list[TracedCall],
+    count: Count,
+    if_changed: IfChanged,
+) -> Iterator[ImportedSession]:
+    if Archive.objects.filter(session__team=team).exists():
+        open_named(team, [name, *_archived(team, name)])
+    while True:
+        group = TracedGroup(team, log, name, calls)
+        if group.root is not None and group.root.source != log.format:
+            sessions = [context.session for context in contexts_of(calls)]
+            yield from append_logs(team, log, sessions, count, if_changed)
+            return
+        try:
+            yield from group.append(calls, count)
+            return
+        except TraceMoved:
+            continue
+        except (SessionErased, ContentErased):
+            leave_out_erased(log)
+            return
+
+
+def _is_silent(group: tuple[str, list[TracedCall]]) -> bool:
+    return not any(one.has_content for one in group[1])
+
+
+def _archived(team: Team, name: str) -> Iterable[str]:
+    stored = Session.objects.for_team(team).filter(parent__external_id=name)
+    return stored.exclude(archived=None).values_list("external_id", flat=True)
