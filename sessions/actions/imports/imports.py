@@ -14,6 +14,7 @@ from sessions.actions.assessments import assess
 from sessions.actions.assessments.assessments import outdate
 from sessions.actions.imports.changed import IfChanged, ImportedSession, append_logs
 from sessions.actions.imports.opened import is_archive, logs_in, read_log
+from sessions.actions.imports.parts import RequestPart
 from sessions.actions.imports.restored import COPY, restore
 from sessions.actions.imports.traces import append_traces
 from sessions.actions.masking.incoming import incoming
@@ -79,18 +80,19 @@ def run_import(
     progress: Progress,
     if_changed: IfChanged = IfChanged.KEEP,
     pause: Callable[[], None] = lambda: None,
+    part: RequestPart | None = None,
 ) -> None:
     """Import every waiting file; unreadable ones are refused with a sentence.
 
     Files are imported completely or not at all, so an interrupted import can continue; `pause` is
-    called between them and may raise.
+    called between them and may raise. With a `part` it can within traces, too. Raises PartEnded.
     """
     files = list(import_run.files.order_by("pk"))
     for done, file in enumerate(files):
         progress(done, len(files))
         if file.state == ImportFile.State.WAITING:
             pause()
-            _import_waiting(import_run, file, count, if_changed, pause)
+            _import_waiting(import_run, file, count, if_changed, pause, part)
     for parent in link_parents(import_run.team):
         if parent.measured:
             measure(parent)
@@ -105,6 +107,7 @@ def _import_waiting(
     count: Count,
     if_changed: IfChanged,
     pause: Callable[[], None],
+    part: RequestPart | None,
 ) -> None:
     """Import a file, or each log of an archive, which gets a row of its own.
 
@@ -113,9 +116,9 @@ def _import_waiting(
     try:
         with objects.as_file(file.stored) as path:
             if is_archive(path):
-                _import_archive(import_run, file, path, count, if_changed, pause)
+                _import_archive(import_run, file, path, count, if_changed, pause, part)
             else:
-                import_file(import_run.team, file, lambda: read_log(path), count, if_changed)
+                import_file(import_run.team, file, lambda: read_log(path), count, if_changed, part)
     except (importers.NotALog, OSError) as error:
         _refuse(file, error)
 
@@ -127,6 +130,7 @@ def _import_archive(
     count: Count,
     if_changed: IfChanged,
     pause: Callable[[], None],
+    part: RequestPart | None,
 ) -> None:
     done = set(import_run.files.exclude(pk=file.pk).values_list("path", flat=True))
     log = None
@@ -136,7 +140,9 @@ def _import_archive(
         if named not in done:
             into = row if log.name else file
             pause()
-            import_file(import_run.team, into, log.read, count, if_changed)
+            import_file(
+                import_run.team, into, log.read, count, if_changed, None if log.name else part
+            )
     if log is None:
         raise importers.NotALog("The archive has no files. Choose another one.")
     if file.state == ImportFile.State.WAITING:
@@ -155,8 +161,9 @@ def import_file(
     content: Callable[[], bytes],
     count: Count,
     if_changed: IfChanged,
+    part: RequestPart | None = None,
 ) -> None:
-    """Parse one file and store its sessions; record the result on its row."""
+    """Parse one file and store its sessions; record the result on its row. Raises PartEnded."""
     try:
         data = content()
         file.size = len(data)
@@ -164,8 +171,15 @@ def import_file(
         job = file.import_run.job
         is_trusted = job is None
         keep_coming = job is not None and bool(job.payload.get("exported"))
-        created = False
-        for session, messages, new in _stored(team, log, count, if_changed, trusted=is_trusted):
+        done, created = part.begin(file) if part is not None else (0, False)
+
+        def end_group(done: int, total: int) -> None:
+            if part is not None:
+                part.end_group(file, done, total, created=created)
+
+        for session, messages, new in _stored(
+            team, log, count, if_changed, trusted=is_trusted, done=done, end_group=end_group
+        ):
             created = created or new
             if len(file.found) < SESSIONS_NAMED:
                 file.found.append(str(session.pk))
@@ -186,12 +200,19 @@ def import_file(
 
 
 def _stored(
-    team: Team, log: records.Log, count: Count, if_changed: IfChanged, *, trusted: bool
+    team: Team,
+    log: records.Log,
+    count: Count,
+    if_changed: IfChanged,
+    *,
+    trusted: bool,
+    done: int,
+    end_group: Callable[[int, int], None],
 ) -> Iterable[ImportedSession]:
     """Store a log's sessions, one after the other. Files named in a command are trusted, uploads
     are not. Raises NotALog for an export that does not fit together."""
     if log.traced is not None:
-        return append_traces(team, log, count, if_changed)
+        return append_traces(team, log, count, if_changed, done, end_group)
     if log.rows is None:
         return append_logs(team, log, log.sessions, count, if_changed)
     names = [line.get("external_id") for _, line in log.rows if line["is"] == "session"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from sessions.actions.archives.unpack import open_named
 from sessions.actions.imports.changed import (
@@ -23,12 +23,23 @@ from sessions.models.record.values import ContentErased
 
 
 def append_traces(
-    team: Team, log: records.Log, count: Count, if_changed: IfChanged
+    team: Team,
+    log: records.Log,
+    count: Count,
+    if_changed: IfChanged,
+    done: int = 0,
+    end_group: Callable[[int, int], None] | None = None,
 ) -> Iterator[ImportedSession]:
-    """Store the calls of traces, one group after the other."""
+    """Store the calls of traces, one group after the other, without those that are `done`.
+
+    `end_group` is called with the groups done and all, when what a group yields was taken.
+    """
     # Where spans of a response are in several groups, one with content keeps its usage.
-    for name, calls in sorted(in_groups(log.traced or ()).items(), key=_is_silent):
+    groups = sorted(in_groups(log.traced or ()).items(), key=_is_silent)
+    for number, (name, calls) in enumerate(groups[done:], done + 1):
         yield from _append_group(team, log, name, calls, count, if_changed)
+        if end_group is not None:
+            end_group(number, len(groups))
 
 
 def _append_group(

@@ -13,6 +13,7 @@ from sessions.actions.accounts import audit
 from sessions.actions.imports import together
 from sessions.actions.imports.changed import IfChanged
 from sessions.actions.imports.imports import begin_import, report, run_import
+from sessions.actions.imports.parts import PartEnded, RequestPart
 from sessions.actions.jobs import jobs
 from sessions.actions.jobs.attempts import JobOutcome, PermanentFailure, Running
 from sessions.actions.jobs.jobs import enqueue
@@ -27,6 +28,11 @@ FILES_AT_ONCE = 100
 MOST_WAITING = 500
 """Uploads of a team that may wait for their job: an exporter of traces sends one every few
 seconds."""
+
+
+PAUSE_SECONDS = 15
+"""Seconds for which a request of an exporter makes room for others: more than those in which a job
+that waits counts as one that may begin."""
 
 
 class Uploaded(Protocol):
@@ -108,23 +114,33 @@ def run(running: Running) -> JobOutcome | None:
             "The upload no longer exists", "Its record was deleted.", "Upload the files again."
         )
     if_changed = IfChanged(running.payload.get("if_changed", IfChanged.KEEP))
-    progress = partial(running.progress, unit="files")
-    if running.payload.get("exported") and running.job.attempts > 1:
-        together.give_back(running, import_run)
-    elif running.payload.get("exported"):
-        together.take_along(running, import_run)
-        together.import_together(import_run, counted, if_changed)
-    run_import(import_run, counted, progress, if_changed, running.give_way)
-    if running.payload.get("exported"):
-        states = set(import_run.files.values_list("state", flat=True))
-        if states <= {ImportFile.State.KNOWN, ImportFile.State.EMPTY}:
-            _let_go(import_run.files.all())
-            with transaction.atomic():
-                import_run.delete()
-                jobs.remove(running.job.pk, running.token)
-            return None
-        if states <= {ImportFile.State.REFUSED}:
-            _forget_refused(running.team)
+    if not running.payload.get("exported"):
+        progress = partial(running.progress, unit="files")
+        run_import(import_run, counted, progress, if_changed, running.give_way)
+        return _end(import_run)
+    if together.is_another_running(running):
+        jobs.put_back(running.job.pk, running.token, after=PAUSE_SECONDS)
+        return None
+    try:
+        together.import_exported(running, import_run, counted, if_changed, RequestPart(running))
+    except PartEnded:
+        pause = 2 * PAUSE_SECONDS if together.wake_waiting(running) else 0
+        jobs.put_back(running.job.pk, running.token, after=pause)
+        return None
+    return _end_exported(running, import_run)
+
+
+def _end_exported(running: Running, import_run: Import) -> JobOutcome | None:
+    """Without a row if nothing was new."""
+    states = set(import_run.files.values_list("state", flat=True))
+    if states <= {ImportFile.State.KNOWN, ImportFile.State.EMPTY}:
+        _let_go(import_run.files.all())
+        with transaction.atomic():
+            import_run.delete()
+            jobs.remove(running.job.pk, running.token)
+        return None
+    if states <= {ImportFile.State.REFUSED}:
+        _forget_refused(running.team)
     return _end(import_run)
 
 

@@ -165,15 +165,15 @@ def refuse(job_id: uuid.UUID, token: uuid.UUID, problem: JobProblem) -> None:
     _end(_held(job_id, token), job_id, state=Job.State.FAILED, problem=problem)
 
 
-def put_back(job_id: uuid.UUID, token: uuid.UUID) -> bool:
-    """Return an interrupted job to the queue; the attempt does not count. Returns False if it is
-    held no longer."""
+def put_back(job_id: uuid.UUID, token: uuid.UUID, *, after: float = 0) -> bool:
+    """Return an interrupted job to the queue, to begin `after` seconds from now; the attempt does
+    not count. Returns False if it is held no longer."""
     put = _held(job_id, token).update(
         state=Job.State.QUEUED,
         attempts=F("attempts") - 1,
         token=None,
         lease_until=None,
-        wake_after=timezone.now(),
+        wake_after=timezone.now() + timedelta(seconds=after),
         version=F("version") + 1,
     )
     if put:
