@@ -21,6 +21,9 @@ TOLERANCE = 1.3
 """How much worse a figure may be than the kept one before it fails: machines differ from hour to
 hour."""
 
+PAGES = {"replay-page": "replay pages", "page": "other pages"}
+"""Rows of the pages that reach their goals, by how their figures' names begin."""
+
 COLLECTED = "CONTEXTLAB_BENCH_FIGURES"
 """Environment variable with the file that figures of a run are collected in."""
 
@@ -48,9 +51,10 @@ class Figure:
 
     @property
     def group(self) -> str:
-        """What the page shows in one row: a measure of all pages, of sessions of all lengths."""
+        """What the page shows in one row: a measure of pages, of sessions of all lengths."""
         subject, colon, measure = self.name.partition(": ")
-        several = "all pages" if subject.startswith("page ") and self.reached else subject
+        kind = PAGES.get(subject.partition(" ")[0]) if self.reached else None
+        several = kind or subject
         if size := re.search(r", \d[\d,]* sessions$", subject):
             several = ("other answers" if self.reached else subject.split(", ")[0]) + size[0]
         else:

@@ -100,9 +100,11 @@ def _pages(chromium: Any, server: Any) -> None:
         say(f"{name:<16}" + "".join(_cell(value) for row in at for value in row))
         lcp, inp = at[0][0], at[1][2]
         assert lcp is not None
-        figure(f"page {name}: LCP, ms", lcp, at_most=1500 if name in REPLAYS else 1200)
+        replay = name in REPLAYS
+        subject = f"{'replay-page' if replay else 'page'} {name}"
+        figure(f"{subject}: LCP, ms", lcp, at_most=1500 if replay else 1200)
         if inp is not None:
-            figure(f"page {name}: INP slowed ×{SLOWED}, ms", inp, at_most=100)
+            figure(f"{subject}: INP slowed ×{SLOWED}, ms", inp, at_most=100)
 
 
 def _median(taken: tuple[float | None, ...]) -> float | None:
