@@ -1,4 +1,4 @@
-"""Retention: what a team no longer keeps is erased once a day."""
+"""Retention: what a team no longer keeps is erased after a change, and every day."""
 
 from __future__ import annotations
 
