@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
@@ -85,20 +85,34 @@ def run_import(
     """Import every waiting file; unreadable ones are refused with a sentence.
 
     Files are imported completely or not at all, so an interrupted import can continue; `pause` is
-    called between them and may raise. With a `part` it can within traces, too. Raises PartEnded.
+    called between two of them and may raise. With a `part` it can within traces, too. Raises
+    PartEnded.
     """
+    between = _Between(pause)
     files = list(import_run.files.order_by("pk"))
     for done, file in enumerate(files):
         progress(done, len(files))
         if file.state == ImportFile.State.WAITING:
-            pause()
-            _import_waiting(import_run, file, count, if_changed, pause, part)
+            _import_waiting(import_run, file, count, if_changed, between, part)
     for parent in link_parents(import_run.team):
         if parent.measured:
             measure(parent)
     assess.ask_all(import_run.team)
     indexing.ask(import_run.team)
     progress(len(files), len(files))
+
+
+class _Between:
+    """Calls `pause` before each log but the first: an attempt whose archive takes long to open
+    would otherwise end without having imported anything, each time."""
+
+    def __init__(self, pause: Callable[[], None]) -> None:
+        self._pause, self._has_begun = pause, False
+
+    def __call__(self) -> None:
+        if self._has_begun:
+            self._pause()
+        self._has_begun = True
 
 
 def _import_waiting(
@@ -118,6 +132,7 @@ def _import_waiting(
             if is_archive(path):
                 _import_archive(import_run, file, path, count, if_changed, pause, part)
             else:
+                pause()
                 import_file(import_run.team, file, lambda: read_log(path), count, if_changed, part)
     except (importers.NotALog, OSError) as error:
         _refuse(file, error)
@@ -132,17 +147,19 @@ def _import_archive(
     pause: Callable[[], None],
     part: RequestPart | None,
 ) -> None:
-    done = set(import_run.files.exclude(pk=file.pk).values_list("path", flat=True))
+    # Other archives of the import may have the same name, and logs of this one, too.
+    rows = import_run.files.exclude(pk=file.pk).filter(stored=file.stored)
+    done = Counter(rows.values_list("path", flat=True))
     log = None
     for log in logs_in(path):
         named = f"{file.path}/{log.name}".rstrip("/")[:1000]
         row = ImportFile(import_run=import_run, path=named, stored=file.stored, size=file.size)
-        if named not in done:
-            into = row if log.name else file
-            pause()
-            import_file(
-                import_run.team, into, log.read, count, if_changed, None if log.name else part
-            )
+        if done[named]:
+            done[named] -= 1
+            continue
+        into = row if log.name else file
+        pause()
+        import_file(import_run.team, into, log.read, count, if_changed, None if log.name else part)
     if log is None:
         raise importers.NotALog("The archive has no files. Choose another one.")
     if file.state == ImportFile.State.WAITING:

@@ -120,6 +120,8 @@ def run(running: Running) -> JobOutcome | None:
         return _end(import_run)
     if together.is_another_running(running):
         jobs.put_back(running.job.pk, running.token, after=PAUSE_SECONDS)
+        if not together.is_another_running(running):  # it ended meanwhile
+            together.wake_waiting(running)
         return None
     try:
         together.import_exported(running, import_run, counted, if_changed, RequestPart(running))

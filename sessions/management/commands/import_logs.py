@@ -51,7 +51,9 @@ class Command(BaseCommand):
         missing = [path for path in paths if not path.exists()]
         there = [path for path in paths if path not in missing]
         absent = f"No such file or folder: {', '.join(map(str, missing))}."
-        found = [(str(path), str(path), path.stat().st_size) for path in files_under(there)]
+        found = [
+            (str(path), str(path.absolute()), path.stat().st_size) for path in files_under(there)
+        ]
         if not found:
             nothing = "The given folders contain no files. Choose other paths."
             raise CommandError(absent if missing else nothing, returncode=2)

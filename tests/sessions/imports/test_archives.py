@@ -97,6 +97,28 @@ def test_each_log_of_an_archive_has_its_row(
     assert not (tmp_path.parent / "escape.txt").exists()
 
 
+def test_packed_files_of_one_name_are_all_imported(team: Team, tmp_path: Path) -> None:
+    files = []
+    for number in (1, 2, 3):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        log = PI.replace(b"pi-made-1", b"pi-made-%d" % number)
+        (folder / "log.jsonl.gz").write_bytes(gzip.compress(log))
+        tarred(folder / "logs.tar.gz", [("log.jsonl", log), ("log.jsonl", b"no log")])
+        names = ("log.jsonl.gz", "logs.tar.gz")
+        files += [(name, str(folder / name), 0) for name in names]
+    run = begin_import(team, files, job=None)
+    run_import(run, counted, lambda done, total: None)
+    rows = report(run)["files"]
+    assert isinstance(rows, list)
+    assert sorted((row["path"], row["state"]) for row in rows) == [
+        *[("log.jsonl.gz", "new")] * 3,
+        *[("logs.tar.gz/log.jsonl", "known")] * 3,
+        *[("logs.tar.gz/log.jsonl", "refused")] * 3,
+    ]
+    assert Session.objects.for_team(team).count() == 3
+
+
 def test_a_packed_file_and_a_folder_of_events(team: Team, tmp_path: Path) -> None:
     (tmp_path / "one.jsonl.gz").write_bytes(gzip.compress(PI))
     for name, data in events():

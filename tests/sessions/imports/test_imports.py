@@ -160,6 +160,14 @@ def test_what_is_there_is_imported_when_another_path_is_missing():
     with pytest.raises(CommandError, match="No such file or folder: nowhere") as raised:
         call_command("import_logs", str(CLAUDE_CODE), "nowhere", stdout=StringIO())
     assert raised.value.returncode == 1
+
+
+def test_paths_are_those_of_the_folder_where_the_command_runs(db, monkeypatch):
+    monkeypatch.chdir(CLAUDE_CODE.parent.parent)
+    relative = CLAUDE_CODE.relative_to(CLAUDE_CODE.parent.parent)
+    out = StringIO()
+    call_command("import_logs", str(relative), json=True, stdout=out)
+    assert {one["state"] for one in json.loads(out.getvalue())["files"]} <= {"new", "empty"}
     assert Session.objects.count() == 1
 
 

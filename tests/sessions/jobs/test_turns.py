@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
 from datetime import timedelta
 
 import pytest
@@ -129,12 +131,28 @@ def test_a_long_job_gives_way_to_those_who_wait(team, other, monkeypatch, waits)
     assert job.wake_after <= timezone.now() + timedelta(seconds=1)
 
 
+def test_each_attempt_imports_a_log_however_long_it_takes_to_open(team, monkeypatch, settings):
+    settings.JOB_KINDS = job_settings.JOB_KINDS
+    line = '{"type":"user","sessionId":"%s","uuid":"%s","message":{"role":"user","content":"a"}}\n'
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for n in range(3):
+            archive.writestr(f"{n}.jsonl", line % (n, n))
+    import_run = begin_upload(team, [BodyFile("logs.zip", packed.getvalue())])
+    monkeypatch.setattr(turns, "others_wait", lambda _: True)
+    monkeypatch.setattr(turns, "SLICE_SECONDS", 0)
+    for done in (1, 2, 3):
+        attempts.attempt(import_run.job_id, jobs.claim(import_run.job_id).token)
+        assert import_run.files.filter(state="new").count() == done
+    assert Job.objects.get(kind="import").state == State.DONE
+
+
 def test_an_import_goes_on_where_it_gave_way(team, monkeypatch, settings):
     settings.JOB_KINDS = job_settings.JOB_KINDS
     line = '{"type":"user","sessionId":"%s","uuid":"%s","message":{"role":"user","content":"a"}}\n'
     files = [BodyFile(f"{n}.jsonl", (line % (n, n)).encode()) for n in range(3)]
     import_run = begin_upload(team, files)
-    slices = iter([2, 2, 0])
+    slices = iter([2, 0])
     monkeypatch.setattr(turns, "others_wait", lambda _: next(slices, 1) == 0)
     monkeypatch.setattr(turns, "SLICE_SECONDS", 0)
     for states in (["new", "new", "waiting"], ["new", "new", "new"]):
