@@ -231,6 +231,8 @@ def _body(answer: httpx2.Response) -> dict[str, Any]:
     try:
         body = answer.json() if answer.content else {}
     except ValueError:
+        body = None
+    if not isinstance(body, dict):  # as of a proxy, or of no ContextLab
         body = {"title": answer.reason_phrase}
     if answer.status_code == PAUSED:
         raise Paused(PAUSED, body, _retry_after(answer, 5.0))

@@ -63,7 +63,7 @@ def operations() -> str:
 def _said(operation: dict[str, Any]) -> str:
     description = operation.get("description", "")
     marks = [sign for text, sign in ((ERASES, "erase"), (PEOPLE, "people")) if text in description]
-    said = re.sub(r" \([^)]*\)", "", _line(description.split("\n\n")[0]))
+    said = re.sub(r" \([^()]*\)", "", _line(description.split("\n\n")[0]))
     clause = re.split(r"[.:;](?: |$)|, (?=with|newest|oldest|which)", said)[0]
     return "".join(f" ({mark})" for mark in marks) + f": {clause}"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import tempfile
 import time
@@ -78,6 +79,8 @@ def _new(place: str) -> str:
     if place.startswith(objects.SCHEME):
         return place if place.endswith(".zip") else f"{place.rstrip('/')}/{archive.name_now()}"
     file = Path(place)
+    if place.endswith(("/", os.sep)):
+        file.mkdir(parents=True, exist_ok=True)
     return str(file / archive.name_now() if file.is_dir() or file == backup.folder() else file)
 
 

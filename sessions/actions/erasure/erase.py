@@ -12,6 +12,7 @@ from django.db.models import F, Max
 from django.utils import timezone
 
 from sessions.actions.accounts import audit
+from sessions.actions.accounts.members import LastOwner
 from sessions.actions.archives.unpack import open_all
 from sessions.actions.erasure import content, people, receipts, remnants, rows
 from sessions.actions.erasure.remnants import Heard
@@ -74,11 +75,21 @@ def carry_out(erasure: Erasure, heard: Heard = lambda: None) -> None:
             _erase_session(erasure, session, heard)
         ErasedSession.objects.filter(pk=one.pk).update(gone=timezone.now())
     if erasure.kind == Erasure.Kind.MEMBER:
-        people.erase_member(erasure, actor_of(erasure))
+        _erase_member(erasure)
     elif erasure.kind == Erasure.Kind.TEAM:
         people.erase_team(erasure)
     erase_blobs(erasure, heard)
     finish(erasure, heard)
+
+
+def _erase_member(erasure: Erasure) -> None:
+    """Raises PermanentFailure for the last owner: others left since the erasure was asked for."""
+    try:
+        people.erase_member(erasure, actor_of(erasure))
+    except LastOwner as error:
+        raise PermanentFailure(
+            "The last owner stays", str(error), "Then ask for the erasure again."
+        ) from None
 
 
 def actor_of(erasure: Erasure) -> audit.Actor:

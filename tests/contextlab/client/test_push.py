@@ -163,6 +163,7 @@ def test_a_bad_file_does_not_stop_the_others(
         (httpx2.Response(403, json={"title": "Read only"}), "403: Read only"),
         (httpx2.Response(308, headers={"Location": "https://x/"}), "the server is at https://x/"),
         (httpx2.Response(200, text="<h1>Sign in</h1>"), "is not a ContextLab server"),
+        (httpx2.Response(200, json=["signed", "in"]), "is not a ContextLab server"),
         (httpx2.Response(404, text="nothing"), "404: "),
     ],
 )

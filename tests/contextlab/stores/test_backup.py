@@ -108,6 +108,11 @@ def test_a_backup_restores_every_row_or_nothing(
     assert (code, said) == (2, f"{place} already exists. Choose another.\n")
     assert content(new) == before
 
+    # A folder need not be there.
+    folder = f"{tmp_path / 'nightly'}/"
+    assert [new.run("backup", folder)[0] for _ in range(2)] == [0, 0]
+    assert len(list(Path(folder).glob("*.zip"))) == 2
+
 
 def test_a_backup_that_does_not_fit_is_refused(tmp_path: Path) -> None:
     folder = tmp_path / "lab"

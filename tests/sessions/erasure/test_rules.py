@@ -21,6 +21,7 @@ from sessions.models import (
     Board,
     Erasure,
     Hold,
+    Job,
     Key,
     Membership,
     Review,
@@ -152,6 +153,18 @@ def test_the_last_owner_stays(program: Program):
     member(program.team, "olga", "owner")
     said = eraser(program).ask("POST", "/erasures", {"kind": "member", "value": "olga"})
     assert_problem(said, 409)
+
+
+def test_an_owner_who_is_the_last_by_then_stays_and_the_job_says_so(program: Program):
+    for name in ("olga", "otto"):
+        member(program.team, name, "owner")
+    said = eraser(program).ask("POST", "/erasures", {"kind": "member", "value": "olga"})
+    Membership.objects.get(team=program.team, user__username="otto").delete()
+    with pytest.raises(AssertionError, match="Make another member an owner"):
+        do_jobs()
+    job = Erasure.objects.get(pk=said.json()["id"]).job
+    assert (job.state, job.problem["title"]) == (Job.State.FAILED, "The last owner stays")
+    assert Membership.objects.filter(team=program.team, user__username="olga").exists()
 
 
 def test_a_whole_team(program: Program, stranger: Program):
