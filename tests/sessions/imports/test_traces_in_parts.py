@@ -555,5 +555,5 @@ def test_a_batch_processor_of_opentelemetry_sends_to_a_server(served: Server):
         listed = sessions_of(served, key)
         return sorted((one["title"], one["steps"], "/" in one["external_id"]) for one in listed)
 
-    wait_until(lambda: shown() == expected)
+    wait_until(lambda: shown() == expected, 60)
     assert len(sessions_of(served, key)) == len(expected), "nothing else was made of the spans"
