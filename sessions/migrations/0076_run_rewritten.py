@@ -1,4 +1,4 @@
-"""Runs whose last steps are written again are told apart from what a page has of them."""
+"""Runs whose last steps are written again differ from what a page has of them."""
 
 from django.db import migrations, models
 

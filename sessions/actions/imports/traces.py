@@ -27,8 +27,8 @@ def append_traces(
     log: records.Log,
     count: Count,
     if_changed: IfChanged,
-    done: int = 0,
-    end_group: Callable[[int, int], None] | None = None,
+    done: int,
+    end_group: Callable[[int, int], None],
 ) -> Iterator[ImportedSession]:
     """Store the calls of traces, one group after the other, without those that are `done`.
 
@@ -38,8 +38,7 @@ def append_traces(
     groups = sorted(in_groups(log.traced or ()).items(), key=_is_silent)
     for number, (name, calls) in enumerate(groups[done:], done + 1):
         yield from _append_group(team, log, name, calls, count, if_changed)
-        if end_group is not None:
-            end_group(number, len(groups))
+        end_group(number, len(groups))
 
 
 def _append_group(

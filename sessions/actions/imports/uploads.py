@@ -129,7 +129,9 @@ def run(running: Running) -> JobOutcome | None:
         pause = 2 * PAUSE_SECONDS if together.wake_waiting(running) else 0
         jobs.put_back(running.job.pk, running.token, after=pause)
         return None
-    return _end_exported(running, import_run)
+    outcome = _end_exported(running, import_run)
+    together.wake_waiting(running)  # one that came as the last request was read
+    return outcome
 
 
 def _end_exported(running: Running, import_run: Import) -> JobOutcome | None:

@@ -110,18 +110,18 @@ def test_a_worker_woken_for_one_runs_the_other(team, other):
     ]
 
 
-@pytest.mark.parametrize("waits", ["nobody", "another team", "a session of ours", "later"])
+@pytest.mark.parametrize("waits", ["none", "another team", "a session of ours", "later"])
 def test_a_long_job_gives_way_to_those_who_wait(team, other, monkeypatch, waits):
     [job] = asked(team, "add")
     asked(team, "add")
     running = Running(claimed := jobs.claim(job.id), claimed.token)
     if waits == "later":
         jobs.enqueue(other, "add", {}, after=60)
-    elif waits != "nobody":
+    elif waits != "none":
         asked(*((other, "add") if waits == "another team" else (team, "who")))
     running.give_way()  # its slice is not over
     monkeypatch.setattr(turns, "SLICE_SECONDS", 0)
-    if waits in ("nobody", "later"):
+    if waits in ("none", "later"):
         running.give_way()
         return
     with pytest.raises(jobs.Lost):
