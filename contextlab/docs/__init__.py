@@ -1,1 +1,1 @@
-"""Lists in docs/, and the recipes of docs/extending.md, from and for this checkout."""
+"""Lists in docs/, and docs/recipes, from and for this checkout."""

@@ -6,20 +6,16 @@ outdated ones, and exits with 1 if there are any.
 
 from __future__ import annotations
 
-import ast
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator
-from inspect import getsource
+from collections.abc import Iterable
 from pathlib import Path
 
 import django
 
 from compaction.cache.rule import CacheRule
 from compaction.cache.rules import RULES
-from compaction.proposals.plan import View
-from compaction.proposals.protect import Guard
 from compaction.strategies import STRATEGIES
 from sessions.importers import IMPORTERS
 
@@ -67,37 +63,7 @@ def _rule(rule: CacheRule) -> tuple[str, ...]:
     return rule.title, f"{kept.minimum:,}", steps, span, writing, rule.source
 
 
-def offers() -> str:
-    """What `View` and `Guard` offer a strategy, from their docstrings."""
-    found = (*_offered(View, "view"), *_offered(Guard, "view.guard"))
-    return _table(("name", "what it is"), *found)
-
-
-def _offered(offering: type, name: str) -> Iterator[tuple[str, str]]:
-    """Public fields, properties and methods of a class with the first line of what is said of
-    them."""
-    (body,) = ast.parse(getsource(offering)).body
-    assert isinstance(body, ast.ClassDef)
-    for one, after in zip(body.body, [*body.body[1:], None], strict=True):
-        if isinstance(one, ast.AnnAssign) and isinstance(one.target, ast.Name):
-            of, said = one.target.id, _text(after)
-        elif isinstance(one, ast.FunctionDef) and not one.name.startswith("_"):
-            given = [argument.arg for argument in one.args.args[1:]]
-            of = one.name + (f"({', '.join(given)})" if not one.decorator_list else "")
-            said = ast.get_docstring(one) or ""
-        else:
-            continue
-        if said:
-            yield f"`{name}.{of}`", " ".join(said.split("\n\n")[0].split())
-
-
-def _text(statement: ast.stmt | None) -> str:
-    constant = statement.value if isinstance(statement, ast.Expr) else None
-    return str(constant.value) if isinstance(constant, ast.Constant) else ""
-
-
 LISTS = {
-    "docs/extending.md": offers,
     "docs/policies/strategies.md": strategies,
     "docs/imports/importing.md": importers,
     "docs/record/cache.md": cache_rules,

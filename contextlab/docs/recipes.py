@@ -1,4 +1,4 @@
-"""The recipes of docs/extending.md as files: their code blocks, renamed."""
+"""The recipes of docs/extending.md: the files of docs/recipes, renamed."""
 
 from __future__ import annotations
 
@@ -10,21 +10,18 @@ from pathlib import Path
 from string import ascii_lowercase, digits
 from typing import NamedTuple
 
-PAGE = Path("docs/extending.md")
+FOLDER = Path("docs/recipes")
 
 RECIPES = {
-    "strategy": ("Add a strategy", "old_failures"),
-    "importer": ("Add a log format", "chat_lines"),
-    "cache rule": ("Add a cache rule", "acme"),
-    "page": ("Add a page", "models_used"),
+    "strategy": "old_failures",
+    "importer": "chat_lines",
+    "cache-rule": "acme",
+    "page": "models_used",
 }
-"""Heading of each recipe, and the name of its example."""
+"""Folder of each recipe, and the name of its example."""
 
 SUBJECT = "record"
 """The subject of the example page."""
-
-_SECTION = re.compile(r"^## (.+)$", re.MULTILINE)
-_FILE = re.compile(r"^`([\w./-]+)`:\n\n```\w+\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 class NotPossible(ValueError):
@@ -33,13 +30,13 @@ class NotPossible(ValueError):
 
 def files_of(root: Path, kind: str) -> dict[str, str]:
     """Paths and texts of a recipe's files. Raises NotPossible outside a checkout."""
-    if not (root / PAGE).is_file():
+    recipe = root / FOLDER / kind
+    if not recipe.is_dir():
         raise NotPossible(
-            f"This is not a checkout of ContextLab: {root / PAGE} does not exist. Run it in one."
+            f"This is not a checkout of ContextLab: {recipe} does not exist. Run it in one."
         )
-    parts = _SECTION.split((root / PAGE).read_text(encoding="utf-8"))
-    sections = dict(zip(parts[1::2], parts[2::2], strict=True))
-    return dict(_FILE.findall(sections[RECIPES[kind][0]]))
+    files = (path for path in sorted(recipe.rglob("*")) if path.is_file())
+    return {str(path.relative_to(recipe)): path.read_text(encoding="utf-8") for path in files}
 
 
 class InUse(NamedTuple):
@@ -60,7 +57,7 @@ def write(
     `subject` is the folder of a page. Raises NotPossible before writing anything, if a name is
     invalid or a file exists.
     """
-    example = RECIPES[kind][1]
+    example = RECIPES[kind]
     name = name or example
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name) or keyword.iskeyword(name):
         raise NotPossible(

@@ -43,7 +43,7 @@ LAST = {
 class Command(BaseCommand):
     help = (
         "Write the files of a strategy, an importer or a page into the checkout in the current "
-        "folder, from the recipes in docs/extending.md."
+        "folder, from docs/recipes."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

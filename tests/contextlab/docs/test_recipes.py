@@ -1,4 +1,4 @@
-"""The recipes of docs/extending.md, followed literally: only their files, in a copy of the project,
+"""The recipes of docs/recipes, followed literally: only their files, in a copy of the project,
 and everything accepts what they add."""
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from contextlab.docs.recipes import RECIPES, files_of, write
+from contextlab.docs.recipes import FOLDER, RECIPES, files_of, write
 from tests.conftest import ROOT
 
 COPIED = ("compaction", "contextlab", "docs", "sessions", "templates", "tests")
@@ -47,7 +47,7 @@ TAKEN_BY = {
             )
         ),
     ),
-    "cache rule": ("tests/contextlab/recipes/cache_rule.py",),
+    "cache-rule": ("tests/contextlab/recipes/cache_rule.py",),
     "page": (
         "tests/contextlab/recipes/page.py",
         "tests/sessions/record/test_models_used.py",
@@ -66,7 +66,7 @@ NEW = {
 LISTED = {
     "strategy": ("docs/policies/strategies.md", "| `old_failures` |"),
     "importer": ("docs/imports/importing.md", "| `chat-lines` |"),
-    "cache rule": (
+    "cache-rule": (
         "docs/record/cache.md",
         "| Acme | 2,000 | steps of 1,000 | 10 minutes | no price |",
     ),
@@ -188,12 +188,10 @@ def test_a_subject_is_a_folder_of_pages(asked: tuple[str, ...], sentence: str) -
 
 @pytest.mark.parametrize("kind", ["strategy", "importer", "page"])
 def test_a_new_file_says_nothing_that_only_holds_for_the_example(tmp_path: Path, kind: str) -> None:
-    page = tmp_path / "docs" / "extending.md"
     subject = tmp_path / "sessions" / "views" / "record" / "__init__.py"
-    for path in (page, subject):
-        path.parent.mkdir(parents=True)
+    subject.parent.mkdir(parents=True)
     subject.touch()
-    shutil.copy(ROOT / "docs" / "extending.md", page)
+    shutil.copytree(ROOT / FOLDER, tmp_path / FOLDER)
     example = "\n".join(files_of(tmp_path, kind).values())
     found = set(re.findall(r'"""(?:[^":]+: )?([^"]{12,})"""|(?:does=|"help": )"([^"]+)"', example))
     sentences = {text for pair in found for text in pair if text}
