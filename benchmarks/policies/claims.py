@@ -123,47 +123,34 @@ def judged(rows: Sequence[Row]) -> Iterator[Line]:
 
 
 def page(lines: Sequence[Line], sessions: int) -> Iterator[str]:
-    """Return the lines of docs/policies/claims.md."""
+    """Return the paragraphs and rows of docs/policies/claims.md."""
     starts = (next(one for one in VERDICTS if found.startswith(one)) for *_, found in lines)
     counts = Counter(starts)
     yield HEAD.format(
         origin=commit_and_date(),
         sessions=said(sessions, "recorded sessions"),
         counts=", ".join(
-            f"{counts[name]} {name.removesuffix(' by')}" for name in VERDICTS if counts[name]
+            f"{name.removesuffix(' by')} {counts[name]}" for name in VERDICTS if counts[name]
         ),
         all=len(lines),
+        unlisted=sum(not is_listed(line) for line in lines),
     )
     for source in CLAIMS:
         yield f"\n## {source}\n"
         mine = [line for line in lines if line[0] == source]
-        if plain := [line for line in mine if is_plain(line)]:
-            yield "As published:\n"
-            yield from (f"- {one}" for one in _plain(plain))
-            yield ""
         for name in VERDICTS:
             if open_ := [line for line in mine if line[2] == "–" and line[3].startswith(name)]:
                 yield f"{name.capitalize()}: {'; '.join(_open(line) for line in open_)}.\n"
-        yield "| claim | published | ours | how |\n" + "| --- " * 4 + "|"
+        yield "| claim | published | ours |\n" + "| --- " * 3 + "|"
         for line in mine:
-            if not is_plain(line) and line[2] != "–":
+            if is_listed(line) and line[2] != "–":
                 yield "| " + " | ".join(cell.replace("|", "\\|") for cell in _row(line)) + " |"
 
 
-def is_plain(line: Line) -> bool:
-    """Return whether a claim is one number, and ours is the same one."""
+def is_listed(line: Line) -> bool:
+    """Return whether the page has a line: all but those that our code reaches by itself."""
     _, claim, _, found = line
-    return claim.goal is not None and claim.goal[0] == claim.goal[1] and found == REACHED
-
-
-def _plain(lines: Sequence[Line]) -> Iterator[str]:
-    """The settings of each preset, and then constants."""
-    groups: dict[str, list[str]] = {}
-    for _, claim, value, _ in lines:
-        named = re.fullmatch(r"`([a-z-]+): ([a-z]+\.[a-z_]+)`", claim.ours.how)
-        said_of = f"{named[2]} {value}" if named else f"{claim.claim}: {claim.published}"
-        groups.setdefault(f"`{named[1]}`: " if named else "", []).append(said_of)
-    yield from (f"{name}{('; ', ', ')[bool(name)].join(one)}" for name, one in groups.items())
+    return found != REACHED or claim.ours.how.startswith(("logs", "["))
 
 
 def _open(line: Line) -> str:
@@ -172,20 +159,25 @@ def _open(line: Line) -> str:
     return f"{claim.claim} {claim.published}".strip() + (f" ({why})" if why else "")
 
 
-def _row(line: Line) -> tuple[str, str, str, str]:
+def _row(line: Line) -> tuple[str, str, str]:
     _, claim, value, found = line
-    how = re.sub(r': ".+"$', "", claim.ours.how)
+    if cited := re.match(r"\[.+\](\(.+\)): ", claim.ours.how):
+        value = f"[{value}]{cited[1]}"
+    elif claim.ours.how.startswith("logs"):
+        value += " (logs)"
     ending = "" if found == REACHED else f", {found}"
     ending = re.sub(f", {MISSED} .+", ", missed", ending)
-    return claim.claim, claim.published, value + ending, how
+    return claim.claim, claim.published, value + ending
 
 
 HEAD = """# Published numbers, and ours
 
-Written by `make claims LOGS=folder` ({origin}), with {sessions}. Means over sessions of 30 model
-calls or more and over 30,000 tokens, simulated; shares are of the session as recorded. Where a
-claim is: [sources](../sources.md). Of {all}: {counts}.
-What needs a model can be tried with [`contextlab probe`](../lab/lab.md#asking-a-model)."""
+Written by `make claims LOGS=folder` ({origin}), with {sessions}. *Logs*: means over sessions of 30
+model calls or more and over 30,000 tokens, simulated, as shares of the session as recorded; a
+linked number is from that page; all others are from our code. The claims are in the
+[sources](../sources.md). Of {all}: {counts}; not listed are {unlisted} that our code reaches
+(`make claims` prints them). Try what needs a model with
+[`contextlab probe`](../lab/lab.md#asking-a-model)."""
 
 
 def main() -> None:
