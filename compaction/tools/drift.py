@@ -21,8 +21,8 @@ class Drift:
 
     A step is judged if its texts or calls hold a fact, and so does a person's message or an open
     to-do item by then. It drifts if they name none of its facts: a path counts by its end, a name
-    by its parts (`Vocabulary`). Exploration counts as drift too, so the share is an upper bound;
-    docs/policies/strategies.md, Outcome metrics, has its medians on recorded sessions.
+    by its parts (`Vocabulary`). Exploration counts as drift too, so the share is an upper bound
+    (docs/decisions.md, 67).
     """
 
     judged: int = 0
