@@ -193,15 +193,15 @@ def interval(rows: Sequence[Row]) -> tuple[Sums, Sums]:
 
 
 HEAD = (
-    "cost | with read-backs | median session | needs in context | in context or named"
-    " | edits feasible | words in context | of the oracle's saving | over 2 % costlier"
-    " | costliest |"
+    "cost | with read-backs | median session | needs in context | edits feasible"
+    " | of the oracle's saving | over 2 % costlier | costliest |"
 )
 
 
 def line(name: str, found: Sums) -> str:
     """Format a row of a table."""
-    shares = " | ".join(f"{value:.3f}" for value in found[:8])
+    values = (found.cost, found.charged, found.median, found.in_context, found.feasible)
+    shares = " | ".join(f"{value:.3f}" for value in (*values, found.oracle))
     return f"| {name} | {shares} | {found.costlier:.1%} | {found.worst:.2f} |"
 
 
@@ -211,9 +211,9 @@ def page(chosen_on: Sequence[Row], fresh: Sequence[Row]) -> Iterator[str]:
     yield ""
     yield f"![Cost with read-backs and needs in context, by policy]({PICTURE})\n"
     yield (
-        f"Written by `python -m benchmarks.policies.choose` ({commit_and_date()}). Everything is "
-        "simulated: the agent is assumed to behave as recorded.\nCost is against the sessions as "
-        "recorded, vendor compactions included. Columns are defined in\n"
+        f"Written by `python -m benchmarks.policies.choose` ({commit_and_date()}), simulated: "
+        "the agent is assumed to behave as\nrecorded. Cost is against the sessions as recorded, "
+        "vendor compactions included; columns:\n"
         "[sources](../sources.md#needed-later-recall)."
     )
     held = [row for _, _, rows in held_out(chosen_on) for row in rows]
@@ -225,7 +225,7 @@ def page(chosen_on: Sequence[Row], fresh: Sequence[Row]) -> Iterator[str]:
         "was known from earlier work on some of these sessions. The last row is not held out.\n"
     )
     yield f"| settings | {HEAD}"
-    yield "| --- " * 11 + "|"
+    yield "| --- " * 9 + "|"
     yield line("chosen without the session's repository", sums(held))
     yield line("95 % from", low)
     yield line("95 % to", high)
@@ -236,7 +236,7 @@ def page(chosen_on: Sequence[Row], fresh: Sequence[Row]) -> Iterator[str]:
         count = len(fresh) // len({row.policy for row in fresh})
         yield f"\n## Sessions that nothing was chosen on ({count})\n"
         yield f"| policy, sessions | {HEAD}"
-        yield "| --- " * 11 + "|"
+        yield "| --- " * 9 + "|"
         for name in dict.fromkeys(row.policy for row in fresh):
             of = [row for row in fresh if row.policy == name]
             parts = {

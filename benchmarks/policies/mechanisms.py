@@ -93,9 +93,9 @@ def page(rows: Sequence[Row]) -> Iterator[str]:
     )
     yield (
         "| policy | cost | with read-backs | difference | needs in context | in context or named "
-        "| edits feasible | words in context | over 2 % costlier | costliest |"
+        "| edits feasible | over 2 % costlier |"
     )
-    yield "| --- " * 10 + "|"
+    yield "| --- " * 8 + "|"
     for name, found in by.items():
         one = sums(found)
         moved = "–"
@@ -104,8 +104,7 @@ def page(rows: Sequence[Row]) -> Iterator[str]:
             moved = f"{one.charged - base.charged:+.3f} [{low:+.3f}, {high:+.3f}]"
         yield (
             f"| {name} | {one.cost:.3f} | {one.charged:.3f} | {moved} | {one.in_context:.3f} | "
-            f"{one.named:.3f} | {one.feasible:.3f} | {one.words:.3f} | {one.costlier:.0%} | "
-            f"{one.worst:.2f} |"
+            f"{one.named:.3f} | {one.feasible:.3f} | {one.costlier:.0%} |"
         )
     yield (
         "\nThe board has no row: simulations have none. [Its own figures](strategies.md#boards)."

@@ -171,7 +171,7 @@ def commit() -> str:
 
 
 HEAD = (
-    "| system | tokens | cost | with calls for what is missing "
+    "| system | tokens | cost | with read-backs "
     "| needs in context | edits feasible | thinking after changes | invalid |\n|" + " --- |" * 8
 )
 TABLES = "## Measured"

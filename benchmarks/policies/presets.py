@@ -25,6 +25,7 @@ import django
 
 django.setup()
 
+from benchmarks.figures import commit_and_date  # noqa: E402
 from compaction.policies.policy import Policy  # noqa: E402
 from compaction.policies.presets import PRESETS  # noqa: E402
 from compaction.prices.prices import micros  # noqa: E402
@@ -38,11 +39,11 @@ from sessions.actions.lab.unstored import recording_of_log  # noqa: E402
 STEPS, TOKENS = 30, 30_000
 FEWEST = 10
 """Sessions of a format with lines of its own."""
-WORST = 5
+WORST = 3
 OURS, LEAN = "balanced", "balanced-lean"
 TOP = (
-    "| preset | content tokens | cost | with read-backs | over 2 % costlier | in context | named "
-    "| retrievable | lost | edits feasible |\n|" + " --- |" * 10
+    "| preset | content tokens | cost | with read-backs | over 2 % costlier | in context | lost "
+    "| edits feasible |\n|" + " --- |" * 8
 )
 Row = dict[str, Any]
 
@@ -179,8 +180,7 @@ def line(title: str, rows: Sequence[Row]) -> str:
         f"| {title} | {_cell(one['content_sent'])} "
         f"| {_cell(one['cost'])} | {_cell(one['charged'])} "
         f"| {dear if one['priced'] else '–'} "
-        f"| {one['in_context']:.3f} | {one['named']:.3f} | {one['retrievable']:.3f} "
-        f"| {one['lost']:.3f} | {one['edits_feasible']:.3f} |"
+        f"| {one['in_context']:.3f} | {one['lost']:.3f} | {one['edits_feasible']:.3f} |"
     )
 
 
@@ -192,32 +192,30 @@ def costliest(rows: Sequence[Row]) -> Iterator[str]:
     """Return the sessions in which `balanced` saves least, and why."""
     mine = [row for row in rows if row["policy"] == OURS and row["cost_recorded_microusd"]]
     mine.sort(key=lambda row: row["cost_microusd"] / row["cost_recorded_microusd"], reverse=True)
-    yield "| model | calls | cost | edits | why |"
-    yield "|" + " --- |" * 5
+    yield "| model | calls | cost | why |"
+    yield "|" + " --- |" * 4
     for row in mine[:WORST]:
         ratio = row["cost_microusd"] / row["cost_recorded_microusd"]
-        yield (
-            f"| {row['model']} | {row['steps']} | {ratio:.3f} | {row['revisions']} | {_why(row)} |"
-        )
+        yield f"| {row['model']} | {row['steps']} | {ratio:.3f} | {_why(row)} |"
 
 
 def _why(row: Row) -> str:
     most = row["costliest"]
     if not row["revisions"]:
-        return "nothing ripe paid before the session ended"
+        return "nothing ripe paid before the end"
     if most is None:
-        return "only new results were shortened; nothing else paid before the session ended"
+        return "nothing but shorter results paid before the end"
     left = row["steps"] - most["step"]
     share = most["cost_microusd"] / row["cost_recorded_microusd"]
     return (
-        f"at step {most['step']} {most['rewritten']:,} tokens were written again "
-        f"({share:.1%} of the cost), and {left} calls were left"
+        f"{most['rewritten']:,} tokens written again ({share:.1%} of the cost), {left} calls left"
     )
 
 
 def document(rows: Sequence[Row]) -> str:
     """Build the page docs/policies/presets.md."""
-    parts = [HEAD.format(sessions=len({row["session"] for row in rows})), *table(rows)]
+    sessions = len({row["session"] for row in rows})
+    parts = [HEAD.format(origin=commit_and_date(), sessions=sessions), *table(rows)]
     parts += ["", "## By format", "", *by_format(rows)]
     parts += ["", "## Least savings of balanced", "", *costliest(rows)]
     return "\n".join(parts).rstrip() + "\n"
@@ -225,12 +223,11 @@ def document(rows: Sequence[Row]) -> str:
 
 HEAD = """# Presets on real sessions
 
-Written by `benchmarks/policies/presets.py` over {sessions} recorded sessions of 30 model calls or
-more and over 30,000 tokens, simulated: the agent is assumed to behave as recorded. `balanced` was
-chosen on some of them; [choosing](choosing.md) has others. Columns are defined in
-[sources](../sources.md#needed-later-recall); *content tokens*: sent, without the hidden prompt,
-against everything that arrived. Costs are against the sessions as recorded; without a price they
-are left out.
+Written by `benchmarks/policies/presets.py` ({origin}) over {sessions} recorded sessions of 30 model
+calls or more and over 30,000 tokens, simulated: the agent is assumed to behave as recorded.
+`balanced` was chosen on some of them; [choosing](choosing.md) has others. Columns:
+[sources](../sources.md#needed-later-recall); *content tokens* are without the hidden prompt,
+against everything that arrived. Costs are against the sessions as recorded.
 
 ## All formats
 """
