@@ -20,7 +20,7 @@ TEXT_ONLY = re.compile(
     r")",
     re.IGNORECASE,
 )
-"""Names of models without image input (docs/sources.md, Models that read text alone).
+"""Names of models without image input (our list).
 
 Aliases of newer models that read images are left out. Unlisted models count as reading images."""
 

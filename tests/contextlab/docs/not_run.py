@@ -52,14 +52,11 @@ NOT_RUN: dict[str, dict[str, list[str]]] = {
             "contextlab token create --team my-team --name laptop",
         ],
     },
-    "A drawing or a formula, no program.": {
+    "A drawing, no program.": {
         "docs/architecture.md": [
             "browser ── frontend/ draws ──┐            agents, logs ──┐",
             "flowchart TB",
             "flowchart TB",
-        ],
-        "docs/record/cache.md": [
-            "calls × S × read price > K × (write price − read price)",
         ],
     },
     "A few lines out of a longer program; tests of the client call the same functions.": {
