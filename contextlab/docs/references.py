@@ -20,25 +20,28 @@ PEOPLE = "For people only"
 
 def commands() -> str:
     """Each command with its first sentence, and its arguments and options, a line for each verb."""
-    return "\n\n".join(_command(name) for name in available())
+    return "\n".join(row for name in available() for row in _command(name))
 
 
-def _command(name: str) -> str:
+def _command(name: str) -> Iterator[str]:
     command = loaded(name)
-    rows = [f"- `{row}`" for row in _rows(command.create_parser("contextlab", name)) if row]
-    said, dot, _ = str(command.help).partition(". ")
-    return "\n".join([f"## {name}", "", said + dot.strip(), *([""] if rows else []), *rows])
+    first, *verbs = _rows(command.create_parser("contextlab", name))
+    said, _, _ = str(command.help).partition(". ")
+    yield f"- `{f'{name} {first}'.strip()}`: {said.removesuffix('.')}."
+    yield from (f"    - `{verb}`" for verb in verbs)
 
 
-def _rows(parser: argparse.ArgumentParser, verb: str = "") -> Iterator[str]:
-    named = [verb] if verb else []
+def _rows(parser: argparse.ArgumentParser) -> Iterator[str]:
+    """Arguments and options of a command, then of each verb."""
+    named, verbs = [], {}
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
-            for of, verbs in action.choices.items():
-                yield from _rows(verbs, of)
+            verbs = action.choices
         elif "--help" not in action.option_strings and action.help != argparse.SUPPRESS:
             named += [] if set(COMMON) & set(action.option_strings) else [_named(action)]
     yield " ".join(named)
+    for verb, of in verbs.items():
+        yield " ".join([verb, *filter(None, _rows(of))])
 
 
 def _named(action: argparse.Action) -> str:
@@ -46,8 +49,8 @@ def _named(action: argparse.Action) -> str:
     choices = "|".join(map(str, offered)) if len(offered) > 1 else ""
     if not action.option_strings:
         return str(action.metavar or choices or action.dest)
-    value = "" if action.nargs == 0 else f" {action.metavar or choices or action.dest.upper()}"
-    return ", ".join(action.option_strings) + value
+    value = "" if action.nargs == 0 else f"={action.metavar or choices}".removesuffix("=None")
+    return action.option_strings[-1] + value
 
 
 def operations() -> str:

@@ -25,8 +25,8 @@ LEFT_SECONDS = 24 * 3600
 
 class Command(BaseCommand):
     help = (
-        "Write the whole store into one file, as of one moment, while servers and workers run. "
-        "PostgreSQL needs `pg_dump`. `secret_key` is not part of it."
+        "Write the whole store into one file while servers and workers run. It is as of one "
+        "moment. PostgreSQL needs `pg_dump`. `secret_key` is not part of it."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

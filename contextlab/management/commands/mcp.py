@@ -17,8 +17,9 @@ PORT = 8767
 
 class Command(BaseCommand):
     help = (
-        "Offer tools to agents over the Model Context Protocol: read_back, search_memory, "
-        "why_forgotten, session_status and compact_now. Without --http, over stdin and stdout."
+        "Offer tools to agents over the Model Context Protocol. They are read_back, "
+        "search_memory, why_forgotten, session_status and compact_now. Without --http, over stdin "
+        "and stdout."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -42,8 +42,8 @@ LAST = {
 
 class Command(BaseCommand):
     help = (
-        "Write the files of a strategy, an importer or a page into the checkout in the current "
-        "folder, from docs/recipes."
+        "Write the files of a strategy, an importer or a page. They go into the checkout in the "
+        "current folder, from docs/recipes."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

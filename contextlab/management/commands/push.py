@@ -21,8 +21,8 @@ PATIENCE = 60.0
 
 class Command(BaseCommand):
     help = (
-        "Send logs to a server, which imports them: files, and the *.jsonl files below folders. "
-        "Only what is new or has grown since the last push is sent."
+        "Send logs to a server, which imports them. Of folders, the *.jsonl files below them; "
+        "only what is new or has grown since the last push."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

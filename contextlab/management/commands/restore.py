@@ -22,7 +22,7 @@ from sessions.models.record.objects import ObjectsAway
 
 class Command(BaseCommand):
     help = (
-        "Restore a backup into an empty data directory or database, and check that it equals what "
+        "Restore a backup into an empty data directory or database. Checks that it equals what "
         "was backed up. Killed halfway, it leaves the place empty."
     )
 

@@ -18,10 +18,10 @@ from sessions.models import Retention, Team
 
 class Command(BaseCommand):
     help = (
-        "Count the sessions whose last step (without times, import) is older than some days, which "
-        "archiving packs into a third of their size; with `--now`, do it. Archived sessions open "
-        "as before: reading one unpacks it, and it stays so for as many days. Nothing is changed "
-        "without `--now`, `--every-day` or `--open`."
+        "Count sessions older than some days, or pack them into a third of their size. Their age "
+        "counts from the last step (without times, the import). Archived sessions open as before: "
+        "reading one unpacks it, and it stays so for as many days. Nothing is changed without "
+        "`--now`, `--every-day` or `--open`."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

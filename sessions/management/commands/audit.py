@@ -22,9 +22,9 @@ MOST_SENT = 1000
 
 class Command(BaseCommand):
     help = (
-        "Check the hash chain of the audit log, or export it as JSON lines or to a notification "
-        "channel. `verify` names the first broken link of each team and exits with 1 if there is "
-        "one."
+        "Check the audit log, or export it. `verify` checks its hash chain, names the first "
+        "broken link of each team and exits with 1 if there is one. `export` writes JSON lines, "
+        "or sends to a notification channel."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

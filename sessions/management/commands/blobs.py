@@ -15,7 +15,7 @@ from sessions.models.record.objects import ObjectsAway
 
 class Command(BaseCommand):
     help = (
-        "Show where content is: in the database, or in object storage. With `--move`, compare it "
+        "Show whether content is in the database or in object storage. With `--move`, compare it "
         "with its hash and move it while servers run; a stopped move continues with the next run."
     )
 

@@ -29,7 +29,7 @@ _COUNTS = ("found", "missed", "false_alarms")
 
 class Command(BaseCommand):
     help = (
-        "Compare our prompt cache rules with the usage reported in logs, which are not stored. "
+        "Compare our prompt cache rules with the usage in logs. The logs are not stored. "
         "Informed: the estimate knows the usage of earlier calls. Blind: only the messages and "
         "the first call's usage. First calls are excluded."
     )

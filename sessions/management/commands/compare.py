@@ -27,8 +27,8 @@ RUN_HELP = "recorded, managed, a simulated policy, or an id of a run"
 
 class Command(BaseCommand):
     help = (
-        "Compare two sessions: what each cost and kept, where they part, and their steps aligned "
-        "by what the model did. With --run or --with-run, two runs of one session."
+        "Compare two sessions. Prints what each cost and kept, where they part, and their steps "
+        "aligned by what the model did. With --run or --with-run, two runs of one session."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

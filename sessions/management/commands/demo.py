@@ -20,7 +20,7 @@ from sessions.models import Session, Team
 
 class Command(BaseCommand):
     help = (
-        "Add demo sessions: a healthy one, cache breaks, compactions, sub-agents, failures, huge "
+        "Add demo sessions. A healthy one, cache breaks, compactions, sub-agents, failures, huge "
         "tool results, and two live agents. Everything is marked as demo; --remove deletes it."
     )
 

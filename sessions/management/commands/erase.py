@@ -32,8 +32,8 @@ WAIT = 0.2
 
 class Command(BaseCommand):
     help = (
-        "Erase a session, a task, a subject, a member's data or a whole team for good, with "
-        "everything made of it, and print the receipt. Asks first. `--verify` checks a receipt "
+        "Erase a session, a task, a subject, a member's data or a whole team. Everything made of "
+        "it goes for good, too. Asks first, and prints the receipt. `--verify` checks a receipt "
         "later, `--again` erases what a restored backup brought back."
     )
 

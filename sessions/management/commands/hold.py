@@ -16,8 +16,8 @@ from sessions.models import Hold
 
 class Command(BaseCommand):
     help = (
-        "Put a session, a task or a whole team on hold, list the holds, or release one. Nothing "
-        "of what is on hold is erased, by anyone or by retention."
+        "Protect a session, a task or a whole team from erasure. Nothing of what is on hold is "
+        "erased, by anyone or by retention, until the hold is released."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

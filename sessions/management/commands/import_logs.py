@@ -23,9 +23,9 @@ from sessions.models import ImportFile, Session, Team
 
 class Command(BaseCommand):
     help = (
-        f"Import agent logs: Claude Code, Codex and {len(IMPORTERS) - 2} other formats, detected "
-        "by content. Importing again adds only what is new. The export of a team goes into an "
-        "empty team."
+        f"Import logs of Claude Code, Codex and {len(IMPORTERS) - 2} other formats. They are "
+        "detected by content. Importing again adds only what is new. The export of a team goes "
+        "into an empty team."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

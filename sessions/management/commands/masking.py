@@ -22,8 +22,9 @@ STDIN = "printf 'C-[0-9]{6}' | contextlab masking add CUSTOMER --kind pattern"
 
 class Command(BaseCommand):
     help = (
-        "List a team's masking rules with what they masked, add, change or remove one, count what "
-        "they would mask, mask what comes in before it is stored, or show content masked."
+        "Show or change what a team masks. Lists its rules with what they masked, adds, changes "
+        "or removes one, counts what they would mask, masks what comes in before it is stored, or "
+        "shows content masked."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -59,8 +59,8 @@ def _asked(
 
 class Command(BaseCommand):
     help = (
-        "Ask a real model for its next action at steps of a simulation, under the recorded "
-        "context and the draft's, and compare both with what the agent did. Sends content of the "
+        "Ask a real model for its next action at steps of a simulation. Under the recorded "
+        "context and the draft's; compares both with what the agent did. Sends content of the "
         "sessions to the provider. A later call goes on where this one stopped. The key is read "
         f"from {KEYS['anthropic']} or {KEYS['openai']}."
     )

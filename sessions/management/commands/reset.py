@@ -17,8 +17,9 @@ from sessions.actions.web.addresses import base_url
 
 class Command(BaseCommand):
     help = (
-        "Print a link with which a person sets a new password, once within a day; or remove the "
-        "second factor of a person who lost the phone and the recovery codes."
+        "Print a link to set a new password, or remove a second factor. The link works once, "
+        "within a day. Remove the second factor of a person who lost the phone and the recovery "
+        "codes."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -38,10 +38,10 @@ def waiting(at_work: int, done: str, held: int) -> str:
 
 class Command(BaseCommand):
     help = (
-        "Print for how many days a team keeps content and sessions from their last step (without "
-        "times, their import), or change it without asking. The server erases what is older within "
-        "a minute of a change, and every day; what an import or agent added to in the last "
-        f"{QUIET_MINUTES} minutes waits for the next."
+        "Print or set for how many days a team keeps content and sessions. Days count from the "
+        "last step (without times, the import). Setting does not ask. The server erases what is "
+        "older within a minute of a change, and every day; what an import or agent added to in the "
+        f"last {QUIET_MINUTES} minutes waits for the next."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -55,9 +55,8 @@ def _recording(source: Logged | StoredSession) -> Recording | None:
 
 class Command(BaseCommand):
     help = (
-        "Simulate a policy on sessions and print the results: tokens, cost, cache use, and "
-        "needed-later recall. Logs are read, not stored. The agent is assumed to behave as "
-        "recorded."
+        "Simulate a policy on sessions. Prints tokens, cost, cache use, and needed-later recall. "
+        "Logs are read, not stored. The agent is assumed to behave as recorded."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

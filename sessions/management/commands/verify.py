@@ -27,10 +27,11 @@ _Result = Verified | str
 
 class Command(BaseCommand):
     help = (
-        "Check the store: hashes of all content, numbering, intervals, references, jobs, the "
-        "chain of the audit log, and on SQLite the file. With paths, read each log without the "
-        "importers, and compare the context and usage of every model call with what an import "
-        "would show; nothing is stored. Exits with 1 if there is a finding or a difference."
+        "Check the store, or what an import of logs would show. Of the store: hashes of all "
+        "content, numbering, intervals, references, jobs, the chain of the audit log, and on "
+        "SQLite the file. With paths, read each log without the importers, and compare the "
+        "context and usage of every model call with what an import would show; nothing is stored. "
+        "Exits with 1 if there is a finding or a difference."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -24,7 +24,7 @@ from sessions.models import Run, Session
 
 class Command(BaseCommand):
     help = (
-        "Say where the model first saw a text, what removed it from its context, when it was "
+        "Say where the model first saw a text, and why it left the context. Also when it was "
         "needed again, and what that cost."
     )
 

@@ -133,11 +133,12 @@ def test_numbers_of_decisions_ascend() -> None:
 def test_commands_are_listed_with_their_verbs_and_choices() -> None:
     listed = commands().splitlines()
     for row in (
-        "- `add name --kind words|pattern --replacement REPLACEMENT`",
-        "- `incoming on|off`",
-        "- `show masked|stored`",
-        "- `remove name`",
-        "- `--host HOST --port PORT`",
+        "    - `add name --kind=words|pattern --replacement=`",
+        "    - `incoming on|off`",
+        "    - `show masked|stored`",
+        "    - `remove name`",
+        "- `doctor --port=`: Check the installation.",
+        "- `token`: Create, list and revoke API keys.",
     ):
         assert row in listed
     assert not any("--json" in row for row in listed)

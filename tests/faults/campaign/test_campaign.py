@@ -48,4 +48,4 @@ def test_a_row_shows_its_worst_test() -> None:
     assert campaign._row("A2")[1] == "skipped: no Redis"
     skipped.append(Result("passed", ""))
     assert campaign._row("A2")[1] == "passed (1)"
-    assert "| A2 |" in markdown(campaign.rows())
+    assert "\n- **A2** " in markdown(campaign.rows())
