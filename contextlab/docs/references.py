@@ -17,6 +17,12 @@ COMMON = ("--team", "--json")
 ERASES = "A key needs the scope `erase`."
 PEOPLE = "For people only"
 
+DETAILS = (
+    "with|newest|oldest|which|at most|whole|each|by|once|in|if|as|regardless|over|open|counted|from"
+    "|immediately|the 2,000|one with|or only|or replace|so"
+)
+"""How a clause begins that the list leaves to the API's own page."""
+
 
 def commands() -> str:
     """Each command with its first sentence, and its arguments and options, a line for each verb."""
@@ -67,7 +73,7 @@ def _said(operation: dict[str, Any]) -> str:
     description = operation.get("description", "")
     marks = [sign for text, sign in ((ERASES, "erase"), (PEOPLE, "people")) if text in description]
     said = re.sub(r" \([^()]*\)", "", _line(description.split("\n\n")[0]))
-    clause = re.split(r"[.:;](?: |$)|, (?=with|newest|oldest|which)", said)[0]
+    clause = re.split(rf"[.:;](?: |$)|, (?=(?:{DETAILS})\b)", said)[0]
     return "".join(f" ({mark})" for mark in marks) + f": {clause}"
 
 

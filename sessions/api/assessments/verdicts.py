@@ -44,7 +44,7 @@ class VerdictOut(Schema):
 
 @router.get("sessions/{path:session_id}/verdict", response=VerdictOut, url_name="verdict")
 def verdict(request: HttpRequest, session_id: str) -> dict[str, Any]:
-    """Get what a finished session cost, how much of that could be avoided, and what it lost."""
+    """Get what a finished session cost and lost, with how much could be avoided."""
     session = session_of(request, session_id)
     run = seen_run(session)
     managed = run is not None and run.origin == Run.Origin.MANAGED

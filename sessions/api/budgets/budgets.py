@@ -121,7 +121,7 @@ def put(request: HttpRequest, wanted: shapes.BudgetIn) -> HttpResponse:
 
 @router.delete("budgets/{uuid:budget_id}", response=shapes.BudgetOut, url_name="budget_remove")
 def remove(request: HttpRequest, budget_id: UUID) -> HttpResponse:
-    """Delete a budget with its usage, and return it. For people only."""
+    """Delete a budget, with its usage, and return it. For people only."""
     found = budget_of_teams(teams_of(request), budget_id)
     if found is None:
         raise Http404("no such budget")

@@ -164,7 +164,7 @@ def erase_session(
     ),
     dry_run: bool = Query(False, description="only count"),
 ) -> HttpResponse:
-    """Erase a session with its sub-agents and everything made of them, in a job (202). A key needs
+    """Erase a session, with its sub-agents and everything made of them, in a job (202). A key needs
     the scope `erase`. From then on, requests about it get 410. 409 if a legal hold forbids it."""
     found = find_session(request, session_id, packed=True)
     if found is None:

@@ -66,9 +66,10 @@ def kept(request: HttpRequest) -> HttpResponse:
 @router.put("retention", response=shapes.RetentionOut | shapes.DueOut, url_name="retention")
 @done_once
 def keep(request: HttpRequest, wanted: shapes.RetentionIn) -> HttpResponse:
-    """Set for how many days from the last step (without times, the import) the team keeps content
-    and sessions, or only count what that would erase. What is older is erased within a minute, and
-    every day; what is still at work then, later. A key needs the scope `erase`."""
+    """Set for how many days the team keeps content and sessions, counted from the last step
+    (without times, the import), or only count what that would erase. What is older is erased
+    within a minute, and every day; what is still at work then, later. A key needs the scope
+    `erase`."""
     team = team_to(request, "erase")
     days = wanted.content_days, wanted.session_days
     if wanted.dry_run:
@@ -79,7 +80,7 @@ def keep(request: HttpRequest, wanted: shapes.RetentionIn) -> HttpResponse:
 
 @router.get("archiving", response=shapes.ArchivingOut, url_name="archiving")
 def archived(request: HttpRequest) -> HttpResponse:
-    """Get after how many days from their last step the team's sessions are archived, and what is. A
+    """Get after how many days sessions are archived, counted from their last step, and what is. A
     key needs the scope `erase`."""
     return json_answer(describe_archiving(team_to(request, "erase")))
 
@@ -87,9 +88,9 @@ def archived(request: HttpRequest) -> HttpResponse:
 @router.put("archiving", response=shapes.ArchivingOut | shapes.ColdOut, url_name="archiving")
 @done_once
 def archive(request: HttpRequest, wanted: shapes.ArchivingIn) -> HttpResponse:
-    """Set after how many days from their last step (without times, the import) sessions are
-    archived, or only count them. It begins within a minute, and every day; what was unpacked waits
-    as many days from then. A key needs the scope `erase`."""
+    """Set after how many days sessions are archived, counted from their last step (without times,
+    the import), or only count them. It begins within a minute, and every day; what was unpacked
+    waits as many days from then. A key needs the scope `erase`."""
     team = team_to(request, "erase")
     if wanted.dry_run:
         found = archiving.cold(team, wanted.days, timezone.now())

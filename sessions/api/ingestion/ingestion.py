@@ -40,7 +40,7 @@ def describe_refused(row: RefusedRequest) -> dict[str, Any]:
 def ingestion(
     request: HttpRequest, hours: int = Query(24, ge=1, le=24 * DAYS_OF_COUNTS)
 ) -> HttpResponse:
-    """Count accepted requests by key, agent, kind and format.
+    """Count accepted requests, by key, agent, kind and format.
 
     Counts are written every two seconds, and kept for seven days.
     """

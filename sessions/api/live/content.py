@@ -38,7 +38,7 @@ def content(
     ref: str,
     wanted: Query[shapes.SelectionIn],
 ) -> HttpResponse:
-    """Get the original text of something removed from a context, whole or in part.
+    """Read back what was removed from a context, whole or in part.
 
     `ref` is the reference in the stub, the name of its file, a message number, or
     the reference of a received share or one of its results (`share:12`, `share:12:m3.0@ab12cd34`;
@@ -74,7 +74,7 @@ def offload_file(
     session_id: str,
     file: str = Path(..., description="its name, from `files` of a context"),
 ) -> HttpResponse:
-    """Get the content of a file that a context with `offloads` names, whole: a text in UTF-8, or an
+    """Get a file that a context with `offloads` names, whole: a text in UTF-8, or an
     image."""
     try:
         data = file_of(session_of(request, session_id), file)
@@ -89,7 +89,7 @@ def content_tool(
     session_id: str,
     format: Literal["anthropic", "openai"] = Query("anthropic", description="provider format"),
 ) -> HttpResponse:
-    """Get the definition of a tool with which a model can read back content.
+    """Get the definition of `read_back`, with which a model reads back content.
 
     Contexts of a policy that edits list it already. Answer its calls with GET …/content/{ref}.
     """

@@ -95,8 +95,7 @@ def forecast_of(
     session_id: str,
     facts: bool = Query(False, description="simulate what leaves until then as well"),
 ) -> dict[str, Any]:
-    """Get when the policy offloads next, when the context reaches the limit of its policy or
-    window, and the use per minute.
+    """Forecast the next offload, the limit of policy or window, and the use per minute.
 
     With `facts`: the facts that the policy would take out of the context until then.
     """

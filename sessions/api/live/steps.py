@@ -69,7 +69,7 @@ _OURS = set(StepIn.model_fields) - set(shapes.MessagesIn.model_fields)
     url_name="steps",
 )
 def steps(request: HttpRequest, session_id: str, wanted: StepIn) -> HttpResponse:
-    """Append the messages of a step, with the usage of its call, and get the next context.
+    """Append the messages of a step, and get the next context, with the usage of its call.
 
     The same as an append followed by `GET …/context`, in one request. With `since`, `keep` says
     how many messages of that context come first, and `messages` are those after them; `system`

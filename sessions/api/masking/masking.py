@@ -83,7 +83,7 @@ def _refused(error: BadRule) -> Refusal:
 
 @router.get("masking", response=shapes.MaskingOut, url_name="masking")
 def masking(request: HttpRequest) -> HttpResponse:
-    """Get the team's masking rules, whether what comes in and what is shown is masked, and what was
+    """Get the masking rules, with what they masked, and whether what comes in or is shown is
     masked. A key needs the scope `erase`."""
     return json_answer(describe_all(team_to(request, "erase")))
 
@@ -91,8 +91,8 @@ def masking(request: HttpRequest) -> HttpResponse:
 @router.put("masking", response=shapes.MaskingOut, url_name="masking")
 @done_once
 def put_masking(request: HttpRequest, wanted: shapes.MaskingIn) -> HttpResponse:
-    """Mask what comes in before it is stored (models of managed sessions see the masks, too), or
-    show what is stored masked; or no longer. A key needs the scope `erase`."""
+    """Mask what comes in or what is shown: before it is stored (models of managed sessions see the
+    masks, too), or what is stored; or no longer. A key needs the scope `erase`."""
     team = team_to(request, "erase")
     if wanted.incoming is not None:
         rules.mask_incoming(team, wanted.incoming, actor_of(request))
@@ -136,7 +136,7 @@ def dry_run(request: HttpRequest) -> HttpResponse:
 @router.post("masking/dry-runs", response={202: JobAsked}, url_name="masking_dry_runs")
 @done_once
 def begin_dry_run(request: HttpRequest) -> HttpResponse:
-    """Count what the rules in force would mask of stored sessions, the 2,000 newest, as a job. A
+    """Count what the rules would mask of stored sessions, the 2,000 newest, as a job. A
     key needs the scope `erase`."""
     return job_asked(dry_runs.begin(team_to(request, "erase"), actor_of(request)))
 
@@ -175,5 +175,5 @@ def remove(request: HttpRequest, masking_rule_id: UUID) -> HttpResponse:
 
 @router.get("sessions/{path:session_id}/masked", response=shapes.MaskedOut, url_name="masked")
 def masked(request: HttpRequest, session_id: str) -> HttpResponse:
-    """Get how many places of a session were masked before it was stored, by rule."""
+    """Count what was masked before it was stored, by rule."""
     return json_answer({"masked": counted.of_session(session_of(request, session_id))})

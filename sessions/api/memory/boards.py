@@ -154,7 +154,7 @@ def list_shares(
     cursor: str = Query("", description="`next` of the previous page"),
     limit: int = Query(20, ge=1, le=ROWS_AT_ONCE),
 ) -> HttpResponse:
-    """List the shares of a session, and the newest 20 it received."""
+    """List the shares of a session, with the newest 20 it received."""
     session = session_of(request, session_id)
     rows = Share.objects.select_related("session").annotate(delivered=Count("deliveries"))
     shown, following = _page(rows.filter(session=session), cursor, limit, newest=True)

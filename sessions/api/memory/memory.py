@@ -65,7 +65,7 @@ def tool(
     request: HttpRequest,
     format: Literal["anthropic", "openai"] = Query("anthropic", description="provider format"),
 ) -> HttpResponse:
-    """Get the definition of a tool with which a model can search the team's memory.
+    """Get the definition of `search_memory`, with which a model searches the team's memory.
 
     Add it to your tools, and answer its calls with GET /memory.
     """

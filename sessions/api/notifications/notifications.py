@@ -135,7 +135,7 @@ def channel_of(request: HttpRequest, channel_id: UUID) -> NotificationChannel:
 )
 @done_once
 def remove_channel(request: HttpRequest, channel_id: UUID) -> HttpResponse:
-    """Delete a channel with its rules and its part of the log. For people only."""
+    """Delete a channel, with its rules and its part of the log. For people only."""
     channel = channel_of(request, channel_id)
     answer = json_answer(describe_channel(channel))
     edit.remove_channel(channel, actor_of(request))

@@ -124,7 +124,7 @@ def _found(request: HttpRequest, rollout_id: UUID) -> Rollout:
 
 @router.get("rollouts/{uuid:rollout_id}", response=RolloutSeen, url_name="rollout")
 def rollout(request: HttpRequest, rollout_id: UUID) -> HttpResponse:
-    """Get a rollout with the current figures of both sides."""
+    """Get a rollout with its current figures."""
     found = _found(request, rollout_id)
     seen = findings_of(found)
     sides = {"new": asdict(seen.new), "other": asdict(seen.other)}
@@ -207,7 +207,7 @@ def resume(request: HttpRequest, rollout_id: UUID) -> HttpResponse:
 def roll_back(
     request: HttpRequest, rollout_id: UUID, wanted: ReasonIn = Body(None)
 ) -> HttpResponse:
-    """Return all new sessions to the previous version immediately; running sessions keep theirs.
+    """Return new sessions to the previous version, immediately; running sessions keep theirs.
 
     For people only.
     """

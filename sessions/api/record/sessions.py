@@ -125,7 +125,7 @@ def _place(cursor: str) -> tuple[datetime, UUID]:
 
 @router.get("sessions/{path:session_id}/budget", response=shapes.WindowOut, url_name="budget")
 def budget(request: HttpRequest, session_id: str) -> HttpResponse:
-    """Get the fill of the window, and the recommended delay before the next call."""
+    """Get the fill of the window, with the recommended delay before the next call."""
     return json_answer(asdict(standing_of(session_of(request, session_id))))
 
 
@@ -133,7 +133,7 @@ def budget(request: HttpRequest, session_id: str) -> HttpResponse:
     "sessions/{path:session_id}/policy", response=shapes.SessionPolicy, url_name="session_policy"
 )
 def policy(request: HttpRequest, session_id: str) -> HttpResponse:
-    """Get the effective settings of a session, each with its source.
+    """Get the settings of a session, each with its source.
 
     Precedence: request, policy, preset, environment, default. Settings do not change after the
     session begins.

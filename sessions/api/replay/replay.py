@@ -63,7 +63,7 @@ def manifest(
     since: str = Query("", description="`next` of an earlier answer, to get only changes"),
     packed: bool = Query(False, description="columns as our pages read them"),
 ) -> HttpResponse:
-    """Get all entries of a run in context order, figures per step, and events.
+    """Get all entries, figures and events of a run: entries in context order, figures per step.
 
     An entry is in the context of step N if `from` <= N and (`to` = 0 or N < `to`).
     """
@@ -83,7 +83,7 @@ def events(
     session_id: str,
     run: str = Query("recorded", description=RUN),
 ) -> HttpResponse:
-    """Get the events of a run with their labels, and its cards of cache breaks.
+    """Get the events of a run, with their labels and its cards of cache breaks.
 
     Packed manifests leave out those of all but the last 100 events.
     """
@@ -100,7 +100,7 @@ def previews(
     end: int | None = Query(None, alias="to", ge=0, le=LAST),
     at: str = Query("", pattern=r"^([0-9]{1,9}(,[0-9]{1,9})*)?$", description="indexes instead"),
 ) -> HttpResponse:
-    """Get one-line previews of the entries [from, to) of a run, at most 500.
+    """Get one-line previews of entries, those [from, to) of a run, at most 500.
 
     With `at`, the previews of the entries with these indexes; null beyond the end.
     """
@@ -122,7 +122,7 @@ def entry(
     run: str = Query("recorded", description=RUN),
     i: int = Query(0, ge=0, le=LAST, description="index in context order"),
 ) -> HttpResponse:
-    """Get one entry of a run with its content and all its versions."""
+    """Get one entry with all its versions."""
     session = session_of(request, session_id)
     shown = run_of(request, session)
     standing = manifests.entries_between(session, shown, i, i + 1)
@@ -138,7 +138,7 @@ def recitation(
     run: str = Query("recorded", description=RUN),
     step: int = Query(1, ge=1, le=LAST),
 ) -> HttpResponse:
-    """Get the text that a run's policy recites at the end of a step's context; may be empty."""
+    """Get the text that a policy recites at the end of a step's context; may be empty."""
     session = session_of(request, session_id)
     try:
         its_run = run_of(request, session)

@@ -47,7 +47,7 @@ class NotesOnSteps(Schema):
 
 @router.get("sessions/{path:session_id}/step-notes", response=NotesOnSteps, url_name="step_notes")
 def step_notes(request: HttpRequest, session_id: str) -> HttpResponse:
-    """List the notes that people left on steps, at most 500."""
+    """List notes that people left on steps, at most 500."""
     return _answer_notes(request, session_of(request, session_id))
 
 

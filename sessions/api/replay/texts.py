@@ -28,7 +28,7 @@ def texts(
     run: str = Query("recorded", description=RUN),
     at: str = Query(..., pattern=r"^[0-9]{1,9}(,[0-9]{1,9})*$", description="indexes, at most 60"),
 ) -> HttpResponse:
-    """Get the first 1,200 characters of the entries with these indexes; null if there is none."""
+    """Get the beginnings of entries, at most 1,200 characters of each; null if there is none."""
     session = session_of(request, session_id)
     indexes = [int(index) for index in at.split(",")[:TEXTS_AT_ONCE]]
     if session.content_erased is not None:

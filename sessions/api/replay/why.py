@@ -209,7 +209,8 @@ def why_forgotten(
     ),
     policies: bool = Query(False, description="simulate policies on the session as well"),
 ) -> dict[str, Any]:
-    """Get where the model first saw a text, what removed it, when it was needed, and the cost."""
+    """Find why a text left the context: where the model first saw it, what removed it, when
+    it was needed, and the cost."""
     session = session_of(request, session_id)
     if not text:
         raise Refusal(422, "No text", "Name the text that was forgotten.", field="?text")

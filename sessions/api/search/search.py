@@ -47,7 +47,7 @@ def search_all(
     after: int | None = _AFTER,
     limit: int = _LIMIT,
 ) -> HttpResponse:
-    """Search in the text of every block that a model received, newest block first.
+    """Search in the text of every block, newest block first.
 
     Each word must occur in the block, as a whole word or as a part of a name like `readFile`.
     `state` says where the block is at the end of the session. `complete` is false if the deadline
@@ -80,7 +80,7 @@ def find(
     after: int | None = _AFTER,
     limit: int = Query(HITS, ge=1, le=FOUND),
 ) -> HttpResponse:
-    """Search in the text of every block of a session, as `GET /search` does."""
+    """Search in one session, as `GET /search` does."""
     session = session_of(request, session_id)
     wanted = Wanted(SearchQuery.of(q))
     rows = Session.objects.filter(pk=session.pk)

@@ -21,7 +21,7 @@ router = Router(tags=["Tools"])
 
 @router.get("sessions/{path:session_id}/tools", response=tool_shapes.ToolsOut, url_name="tools")
 def tools(request: HttpRequest, session_id: str) -> HttpResponse:
-    """Get the tools that are enabled and allowed at the next call, and what enabled them.
+    """Get the tools of the next call: those enabled and allowed, and what enabled them.
 
     Without a graph: the tools used, and which is likely next.
     """
@@ -33,7 +33,7 @@ def tools(request: HttpRequest, session_id: str) -> HttpResponse:
 
 @router.put("sessions/{path:session_id}/tools", response=tool_shapes.ToolsOut, url_name="tools")
 def put(request: HttpRequest, session_id: str, wanted: shapes.ToolsIn) -> HttpResponse:
-    """Set the session's tool graph, replacing the previous one, from the next call on.
+    """Set the session's tool graph, which replaces the previous one from the next call on.
 
     Idempotent. Tools may be added at any time; enabled tools stay enabled. 422 for circular
     requirements, with their path.
