@@ -63,9 +63,6 @@ NOT_RUN: dict[str, dict[str, list[str]]] = {
         "docs/budgets/budgets.md": [
             'session.reserve("call-7")              # raises OverBudget;',
         ],
-        "docs/imports/importing.md": [
-            "from sessions.importers import NotALog, counts, detect, pars",
-        ],
         "docs/index.md": [
             "import anthropic",
             "import Anthropic from '@anthropic-ai/sdk';",
