@@ -1,4 +1,4 @@
-"""The programs that the README and the page for a first session show run as they are."""
+"""The programs that the READMEs and the page for a first session show run as they are."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def key_of(lab: ContextLab) -> str:
     return str(lab._http.headers["Authorization"].split()[1])
 
 
-def test_the_loop_of_the_readme(
+def test_the_loop_of_the_clients_readme(
     lab: ContextLab,
     model: Provider,
     claude: anthropic.Anthropic,
@@ -31,7 +31,9 @@ def test_the_loop_of_the_readme(
 ):
     monkeypatch.setenv("CONTEXTLAB_TOKEN", key_of(lab))
     monkeypatch.setattr("anthropic.Anthropic", lambda: claude)
-    found = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    found = re.search(
+        r"```python\n(.*?)```", (ROOT / "clients/python/README.md").read_text(), re.DOTALL
+    )
     assert found
     program = found[1].replace("http://127.0.0.1:8765", lab.url).replace('"the result"', "LOG")
     program = program.replace('TOOLS = "You fix tests.", []', 'TOOLS = "You fix tests.", [TOOL]')
@@ -45,6 +47,25 @@ def test_the_loop_of_the_readme(
     assert [body["system"][0]["text"] for body in model.bodies] == ["You fix tests."] * 3
     last = lab.request("GET", "sessions/my-run/messages")["messages"][-1]
     assert (last["role"], last["call"]) == ("assistant", known["reply"].id)
+
+
+def test_the_wrapped_client_of_the_readme(
+    lab: ContextLab,
+    claude: anthropic.Anthropic,
+    script: list[Any],
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setattr("contextlab.client.wrapped.ContextLab", lambda: lab)
+    monkeypatch.setattr("anthropic.Anthropic", lambda: claude)
+    found = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    assert found
+    script += [Text("It is fixed.")]
+    known: dict[str, Any] = {}
+    exec(found[1], known)
+    asked = [{"role": "user", "content": "Fix the failing test."}]
+    known["claude"].messages.create(max_tokens=64, model="claude-sonnet-5", messages=asked)
+    last = lab.request("GET", "sessions/my-run/messages")["messages"][-1]
+    assert "It is fixed." in str(last["content"]) and last["call"]
 
 
 def test_the_program_of_the_page_for_a_first_session(
