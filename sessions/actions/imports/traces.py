@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from uuid import UUID
 
 from sessions.actions.archives.unpack import open_named
 from sessions.actions.imports.changed import (
@@ -20,6 +21,9 @@ from sessions.importers.traces.traced_contexts import contexts_of
 from sessions.models import Archive, Session, Team
 from sessions.models.erasure.kept import SessionErased
 from sessions.models.record.values import ContentErased
+
+AT_ONCE = 100
+"""Calls of a group per transaction (our choice: below a second): others that write wait for it."""
 
 
 def append_traces(
@@ -51,6 +55,36 @@ def _append_group(
 ) -> Iterator[ImportedSession]:
     if Archive.objects.filter(session__team=team).exists():
         open_named(team, [name, *_archived(team, name)])
+    made: dict[UUID, tuple[int, bool]] = {}
+    for some in _in_order(calls):
+        for one in _append_some(team, log, name, some, count, if_changed):
+            messages, created = made.get(one.session.pk, (0, False))
+            made[one.session.pk] = messages + one.messages, created or one.created
+    # Later calls may have shown that an earlier one is of another session.
+    there = Session.objects.in_bulk(list(made))
+    yield from (ImportedSession(there[pk], *said) for pk, said in made.items() if pk in there)
+
+
+def _in_order(calls: list[TracedCall]) -> Iterator[list[TracedCall]]:
+    """Calls of a group by time, some at once. Those of one time stay together: a call that is not
+    later than stored ones has these written again."""
+    some: list[TracedCall] = []
+    for one in sorted(calls, key=lambda one: one.order):
+        if len(some) >= AT_ONCE and (one.at or 0) > (some[-1].at or 0):
+            yield some
+            some = []
+        some.append(one)
+    yield some
+
+
+def _append_some(
+    team: Team,
+    log: records.Log,
+    name: str,
+    calls: list[TracedCall],
+    count: Count,
+    if_changed: IfChanged,
+) -> Iterator[ImportedSession]:
     while True:
         group = TracedGroup(team, log, name, calls)
         if group.root is not None and group.root.source != log.format:

@@ -179,9 +179,11 @@ def _write_costs(made: Measuring) -> None:
         _COST.run_all(changed)
     elif changed:
         _COST.run(**changed[0])
-    fields = ["tokens_before", "tokens_after", "cache_rewritten", "cost_microusd"]
     if made.resized:
-        Revision.objects.bulk_update(made.resized, fields, batch_size=100)
+        _SIZES.run_all(
+            {"revision": one.pk, **{name: getattr(one, name) for name in _SIZED}}
+            for one in made.resized
+        )
 
 
 def _report_breaks(made: Measuring) -> None:
@@ -196,6 +198,13 @@ def _report_breaks(made: Measuring) -> None:
         breaks_found.send(Session, session=made.session, breaks=breaks)
 
 
+_SIZED = ("tokens_before", "tokens_after", "cache_rewritten", "cost_microusd")
+_SIZES = Update(
+    lambda: (
+        Revision.objects.filter(pk=given_int("revision")),
+        given_columns(Revision, _SIZED),
+    )
+)
 _COST = Update(
     lambda: (
         ModelCall.objects.filter(pk=given_int("call")),

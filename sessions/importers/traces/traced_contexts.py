@@ -45,7 +45,7 @@ def contexts_of(
     """The contexts of calls of one group, the first of them first.
 
     `known` are stored contexts of the group by opening, which the calls continue. Calls of contexts
-    beyond MOST_CONTEXTS are steps of the first: all are written in one transaction.
+    beyond MOST_CONTEXTS are steps of the first: one transaction writes all again.
     """
     contexts = dict(known or {})
     for one in counted_calls(calls):

@@ -24,7 +24,7 @@ from opentelemetry.trace import Span, set_span_in_context
 from compaction.tokens import counted
 from sessions.actions.accounts.audit import COMMAND
 from sessions.actions.assessments import assess
-from sessions.actions.imports import traced
+from sessions.actions.imports import traced, traces
 from sessions.actions.imports.changed import IfChanged
 from sessions.actions.imports.imports import import_file
 from sessions.actions.masking import rules
@@ -287,6 +287,22 @@ def test_one_span_per_request_in_the_order_of_ends_and_against_it(tree: str):
         each = [[one] for one in order]
         assert made_of(each) == whole
         assert made_of([*each, spans, spans[2:5]]) == whole, "sent again"
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("tree", TREES)
+def test_some_calls_per_transaction(tree: str, monkeypatch: pytest.MonkeyPatch):
+    whole, sizes = made_of([TREES[tree]]), []
+    append = traced.TracedGroup.append
+
+    def counted_append(group: traced.TracedGroup, calls: Any, count: Any) -> Any:
+        sizes.append(len(calls))
+        return append(group, calls, count)
+
+    monkeypatch.setattr(traced.TracedGroup, "append", counted_append)
+    monkeypatch.setattr(traces, "AT_ONCE", 1)
+    assert made_of([TREES[tree]]) == whole
+    assert set(sizes) == {1}
 
 
 @pytest.mark.django_db
