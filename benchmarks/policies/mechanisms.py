@@ -96,18 +96,23 @@ def page(rows: Sequence[Row]) -> Iterator[str]:
         "| edits feasible | over 2 % costlier |"
     )
     yield "| --- " * 8 + "|"
+    unchanged = []
     for name, found in by.items():
         one = sums(found)
         moved = "–"
         if found is not ours:
             low, high = apart(ours, found)
+            if max(abs(low), abs(high)) < 0.0005:
+                unchanged.append(name)
+                continue
             moved = f"{one.charged - base.charged:+.3f} [{low:+.3f}, {high:+.3f}]"
         yield (
             f"| {name} | {one.cost:.3f} | {one.charged:.3f} | {moved} | {one.in_context:.3f} | "
             f"{one.named:.3f} | {one.feasible:.3f} | {one.costlier:.0%} |"
         )
     yield (
-        "\nThe board has no row: simulations have none. [Its own figures](strategies.md#boards)."
+        f"\nChange nothing: {'; '.join(unchanged)}. The board has no row: "
+        "simulations have none. [Its own figures](strategies.md#boards)."
     )
 
 

@@ -40,7 +40,7 @@ STEPS, TOKENS = 30, 30_000
 FEWEST = 10
 """Sessions of a format with lines of its own."""
 WORST = 3
-OURS, LEAN = "balanced", "balanced-lean"
+OURS = "balanced"
 TOP = (
     "| preset | content tokens | cost | with read-backs | over 2 % costlier | in context | lost "
     "| edits feasible |\n|" + " --- |" * 8
@@ -163,13 +163,13 @@ def table(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def by_format(rows: Sequence[Row]) -> Iterator[str]:
-    """Format a table of our presets with a line per format that has sessions enough."""
-    yield TOP
+    """Format a table of `balanced` with a line per format that has sessions enough."""
+    yield TOP.replace("preset", "format", 1)
     for form in sorted({row["format"] for row in rows}):
         some = [row for row in rows if row["format"] == form]
         count = len({row["session"] for row in some})
-        for name in (OURS, LEAN) if count >= FEWEST else ():
-            yield line(f"{form} ({count}): {name}", [row for row in some if row["policy"] == name])
+        if count >= FEWEST:
+            yield line(f"{form} ({count})", [row for row in some if row["policy"] == OURS])
 
 
 def line(title: str, rows: Sequence[Row]) -> str:
@@ -216,8 +216,8 @@ def document(rows: Sequence[Row]) -> str:
     """Build the page docs/policies/presets.md."""
     sessions = len({row["session"] for row in rows})
     parts = [HEAD.format(origin=commit_and_date(), sessions=sessions), *table(rows)]
-    parts += ["", "## By format", "", *by_format(rows)]
-    parts += ["", "## Least savings of balanced", "", *costliest(rows)]
+    parts += ["", "## `balanced` by format", "", *by_format(rows)]
+    parts += ["", "## Least savings of `balanced`", "", *costliest(rows)]
     return "\n".join(parts).rstrip() + "\n"
 
 

@@ -1,6 +1,6 @@
-"""Recorded summaries beside ours of the same span: docs/policies/recorded-summaries.md.
+"""Recorded summaries beside ours of the same span: figures of docs/policies/strategies.md.
 
-    python -m benchmarks.reviews.recorded_summaries FOLDER [--out docs/policies/…] [--beside folder]
+    python -m benchmarks.reviews.recorded_summaries FOLDER [--beside folder]
 
 Takes every compaction whose summary the log contains in clear text. Of the same blocks it writes
 the extractive summary, as long as the recorded one in o200k tokens or shorter; after a second
@@ -178,7 +178,7 @@ def _needs(
     for call in (block for block in calls if block.born < last):
         while waiting and waiting[-1].born < call.born:
             shown.add(_said(waiting.pop()))
-        for fact in sorted(index.held.get(call.id, ())):
+        for fact in sorted(index.held(call)):
             seen = any(one.message < number for one in index.holders[fact])
             if seen and not is_noise(fact) and not shown.names(fact, kind_of(fact)):
                 yield fact
@@ -222,19 +222,10 @@ def summed(name: str, rows: Sequence[Beside]) -> str:
     )
 
 
-def page(rows: Sequence[Beside]) -> Iterator[str]:
-    """Yield the lines of the page."""
-    yield "# Recorded summaries and ours"
-    yield ""
-    yield (
-        "Written by `python -m benchmarks.reviews.recorded_summaries` "
-        f"({commit_and_date()}) on every compaction whose summary the log\ncontains in clear text: "
-        "all are Claude Code's. *Ours* is the extractive summary of the same blocks, not longer "
-        "than the recorded one;\nafter a second compaction it builds on our first. *Needs* are "
-        f"facts that calls of the next {STEPS} steps used first and nothing else\nin the context "
-        "named. The agent saw the recorded summary, so what it needed may depend on it. "
-        "*Difference*: of the needs\nnamed, and 95 % of resampled sessions.\n"
-    )
+def together(rows: Sequence[Beside]) -> Iterator[str]:
+    """Yield a table with a row for each folder; a log that continues another one lacks most of
+    what was replaced, and has a row of its own."""
+    yield commit_and_date() + "\n"
     yield (
         "| folder | sessions, compactions | recorded | ours | needs | recorded names | ours names "
         "| difference |"
@@ -246,10 +237,6 @@ def page(rows: Sequence[Beside]) -> Iterator[str]:
     yield summed("all", whole)
     if len(whole) < len(rows):
         yield summed("most not in the log", [row for row in rows if not row.whole])
-    yield (
-        "\nA log that continues another one lacks most of what was replaced; those compactions "
-        "are not in the sums of the other rows."
-    )
 
 
 def each(rows: Sequence[Beside]) -> Iterator[str]:
@@ -278,17 +265,12 @@ def main() -> None:
     """Measure and write."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--out", type=Path)
     parser.add_argument("--beside", type=Path, help="write both texts of each compaction here")
     given = parser.parse_args()
     rows = [row for folder, one in found_in(given.folder) for row in beside(folder, one)]
     for row in rows if given.beside else ():
         written_beside(row, given.beside)
-    text = "\n".join(page(rows)) + "\n"
-    if given.out:
-        given.out.write_text(text)
-    else:
-        sys.stdout.write(text)
+    sys.stdout.write("\n".join(together(rows)) + "\n\n")
     sys.stdout.write("\n".join(each(rows)) + "\n")
 
 
