@@ -23,6 +23,11 @@ MOST_SESSIONS = 100
 """Sessions of one id that logs become (our choice): a log is compared with each of them."""
 _LONGEST = 300
 
+TOO_LONG = (
+    "An id or a number in it is larger than the database takes. Give sessions ids of at most 300 "
+    "characters, and calls of at most 200."
+)
+
 
 class IfChanged(StrEnum):
     """What becomes of a session whose log has other messages than are stored."""

@@ -12,9 +12,8 @@ from sessions import importers
 from sessions.actions.archives.unpack import open_named
 from sessions.actions.assessments import assess
 from sessions.actions.assessments.assessments import outdate
-from sessions.actions.imports.changed import IfChanged, ImportedSession, append_logs
+from sessions.actions.imports.changed import TOO_LONG, IfChanged, ImportedSession, append_logs
 from sessions.actions.imports.opened import is_archive, logs_in, read_log
-from sessions.actions.imports.parts import RequestPart
 from sessions.actions.imports.restored import COPY, restore
 from sessions.actions.imports.traces import append_traces
 from sessions.actions.masking.incoming import incoming
@@ -30,11 +29,6 @@ from sessions.models.record.blobs import keep, sha256
 
 KEPT_PER_TYPE = 200
 """Maximum skipped records per type whose bytes are kept; all are counted."""
-
-_TOO_LONG = (
-    "An id or a number in it is larger than the database takes. Give sessions ids of at most 300 "
-    "characters, and calls of at most 200."
-)
 
 SESSIONS_NAMED = 200
 """Maximum sessions of a file linked in its report."""
@@ -80,20 +74,18 @@ def run_import(
     progress: Progress,
     if_changed: IfChanged = IfChanged.KEEP,
     pause: Callable[[], None] = lambda: None,
-    part: RequestPart | None = None,
 ) -> None:
     """Import every waiting file; unreadable ones are refused with a sentence.
 
     Files are imported completely or not at all, so an interrupted import can continue; `pause` is
-    called between two of them and may raise. With a `part` it can within traces, too. Raises
-    PartEnded.
+    called between two of them and may raise.
     """
     between = _Between(pause)
     files = list(import_run.files.order_by("pk"))
     for done, file in enumerate(files):
         progress(done, len(files))
         if file.state == ImportFile.State.WAITING:
-            _import_waiting(import_run, file, count, if_changed, between, part)
+            _import_waiting(import_run, file, count, if_changed, between)
     for parent in link_parents(import_run.team):
         if parent.measured:
             measure(parent)
@@ -121,7 +113,6 @@ def _import_waiting(
     count: Count,
     if_changed: IfChanged,
     pause: Callable[[], None],
-    part: RequestPart | None,
 ) -> None:
     """Import a file, or each log of an archive, which gets a row of its own.
 
@@ -130,12 +121,12 @@ def _import_waiting(
     try:
         with objects.as_file(file.stored) as path:
             if is_archive(path):
-                _import_archive(import_run, file, path, count, if_changed, pause, part)
+                _import_archive(import_run, file, path, count, if_changed, pause)
             else:
                 pause()
-                import_file(import_run.team, file, lambda: read_log(path), count, if_changed, part)
+                import_file(import_run.team, file, lambda: read_log(path), count, if_changed)
     except (importers.NotALog, OSError) as error:
-        _refuse(file, error)
+        refuse(file, error)
 
 
 def _import_archive(
@@ -145,7 +136,6 @@ def _import_archive(
     count: Count,
     if_changed: IfChanged,
     pause: Callable[[], None],
-    part: RequestPart | None,
 ) -> None:
     # Other archives of the import may have the same name, and logs of this one, too.
     rows = import_run.files.exclude(pk=file.pk).filter(stored=file.stored)
@@ -159,14 +149,15 @@ def _import_archive(
             continue
         into = row if log.name else file
         pause()
-        import_file(import_run.team, into, log.read, count, if_changed, None if log.name else part)
+        import_file(import_run.team, into, log.read, count, if_changed)
     if log is None:
         raise importers.NotALog("The archive has no files. Choose another one.")
     if file.state == ImportFile.State.WAITING:
         file.delete()
 
 
-def _refuse(file: ImportFile, error: Exception) -> None:
+def refuse(file: ImportFile, error: Exception) -> None:
+    """Record why a file cannot be imported."""
     file.state = ImportFile.State.REFUSED
     file.problems = [_sentence(error)]
     file.save()
@@ -178,9 +169,8 @@ def import_file(
     content: Callable[[], bytes],
     count: Count,
     if_changed: IfChanged,
-    part: RequestPart | None = None,
 ) -> None:
-    """Parse one file and store its sessions; record the result on its row. Raises PartEnded."""
+    """Parse one file and store its sessions; record the result on its row."""
     try:
         data = content()
         file.size = len(data)
@@ -188,15 +178,8 @@ def import_file(
         job = file.import_run.job
         is_trusted = job is None
         keep_coming = job is not None and bool(job.payload.get("exported"))
-        done, created = part.begin(file) if part is not None else (0, False)
-
-        def end_group(done: int, total: int) -> None:
-            if part is not None:
-                part.end_group(file, done, total, created=created)
-
-        for session, messages, new in _stored(
-            team, log, count, if_changed, trusted=is_trusted, done=done, end_group=end_group
-        ):
+        created = False
+        for session, messages, new in _stored(team, log, count, if_changed, trusted=is_trusted):
             created = created or new
             if len(file.found) < SESSIONS_NAMED:
                 file.found.append(str(session.pk))
@@ -205,10 +188,10 @@ def import_file(
                 (assess.measure_soon if keep_coming else assess.measure_now)(session)
                 outdate(session)
     except DataError:
-        _refuse(file, importers.NotALog(_TOO_LONG))
+        refuse(file, importers.NotALog(TOO_LONG))
         return
     except (importers.NotALog, OSError) as error:
-        _refuse(file, error)
+        refuse(file, error)
         return
     _report(file, log, created)
     with transaction.atomic():
@@ -223,13 +206,11 @@ def _stored(
     if_changed: IfChanged,
     *,
     trusted: bool,
-    done: int,
-    end_group: Callable[[int, int], None],
 ) -> Iterable[ImportedSession]:
     """Store a log's sessions, one after the other. Files named in a command are trusted, uploads
     are not. Raises NotALog for an export that does not fit together."""
     if log.traced is not None:
-        return append_traces(team, log, count, if_changed, done, end_group)
+        return append_traces(team, log, count, if_changed)
     if log.rows is None:
         return append_logs(team, log, log.sessions, count, if_changed)
     names = [line.get("external_id") for _, line in log.rows if line["is"] == "session"]

@@ -1,7 +1,9 @@
-"""Parts of a large request: an attempt that ends, or gives others their turn, is gone on from."""
+"""Parts of an exporter's requests: files of their own, between which others get their turn."""
 
 from __future__ import annotations
 
+import uuid
+from collections.abc import Sequence
 from time import monotonic
 
 from django.conf import settings
@@ -9,55 +11,37 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from sessions.actions.jobs.attempts import Running
-from sessions.models import ImportFile, Job
+from sessions.models import Import, ImportFile, Job
+from sessions.models.record import objects
 
-KEPT_APART, TURN = 5, 60
-"""Seconds between notes of how far a job is, and after which it makes room for others that wait
-(our choice: reading a request again takes a few)."""
+TURN = 10
+"""Seconds after which a job makes room for others of its team that wait (our choice)."""
 
 
 class PartEnded(Exception):
-    """The job goes on later, where it is now."""
+    """The job goes on later, with the parts that wait."""
 
 
-class RequestPart:
-    """How far an exporter's job is with the groups of a file, which stay in the same order."""
+class ExporterTurn:
+    """How long an exporter's job may go on. Called between two files."""
 
     def __init__(self, running: Running) -> None:
-        self._running = running
-        self._begun = self._kept = monotonic()
-        self._place = dict(running.job.result or {})
+        self._running, self._begun = running, monotonic()
 
     @property
     def is_long(self) -> bool:
         """Whether the attempt has used a third of its time."""
-        return monotonic() - self._begun > settings.JOB_SECONDS / 3
+        return self._took > settings.JOB_SECONDS / 3
 
-    def is_within(self, files: list[int]) -> bool:
-        """Whether an earlier attempt ended within one of these files."""
-        return self._place.get("file") in files
+    @property
+    def _took(self) -> float:
+        return monotonic() - self._begun
 
-    def begin(self, file: ImportFile) -> tuple[int, bool]:
-        """How many groups of a file are done, and whether that made sessions."""
-        if self._place.get("file") != file.pk:
-            self._place = {"file": file.pk, "groups": 0, "created": False}
-        return self._place["groups"], self._place["created"]
-
-    def end_group(self, file: ImportFile, done: int, total: int, *, created: bool) -> None:
-        """Note that a group is done. Raises PartEnded, jobs.Lost."""
-        self._running.progress(done, total, "traces")
-        now = monotonic()
-        if now - self._kept < KEPT_APART or done == total:
-            return
-        self._kept = now
-        self._place = {"file": file.pk, "groups": done, "created": created}
-        with transaction.atomic():
-            file.save(update_fields=["found", "new_messages"])
-            self._running.keep(self._place)
-        if self.is_long or now - self._begun > TURN and are_waiting(self._running):
+    def __call__(self) -> None:
+        """Let others go first if it is their turn. Raises PartEnded, jobs.Lost."""
+        if self.is_long or self._took > TURN and are_waiting(self._running):
             raise PartEnded
-        if now - self._begun > TURN:
-            self._running.give_way()
+        self._running.give_way()
 
 
 def exported_jobs(running: Running) -> QuerySet[Job]:
@@ -69,3 +53,37 @@ def exported_jobs(running: Running) -> QuerySet[Job]:
 def are_waiting(running: Running) -> bool:
     """Whether requests wait that no job has read in part."""
     return exported_jobs(running).filter(state=Job.State.QUEUED, result__isnull=True).exists()
+
+
+def keep_parts(
+    running: Running, import_run: Import, requests: Sequence[ImportFile], parts: Sequence[bytes]
+) -> None:
+    """Store the parts in place of the requests. Raises jobs.Lost, ObjectsAway."""
+    upload = f"{objects.UPLOADS}{uuid.uuid4().hex}"
+    stored = {f"{upload}-{number}": part for number, part in enumerate(parts)}
+    named = named_together(requests)
+    rows = [
+        ImportFile(
+            import_run=import_run,
+            path=f"{named}, part {number} of {len(parts)}",
+            stored=place,
+            size=len(part),
+        )
+        for number, (place, part) in enumerate(stored.items(), 1)
+    ]
+    try:
+        objects.put(stored)
+        with transaction.atomic():
+            ImportFile.objects.bulk_create(rows)
+            ImportFile.objects.filter(pk__in=[one.pk for one in requests]).delete()
+            running.keep({"parts": len(parts)})
+    except BaseException:
+        objects.remove(stored)
+        raise
+    objects.remove(objects.uploaded(one.stored for one in requests))
+
+
+def named_together(requests: Sequence[ImportFile]) -> str:
+    """The name of requests that are read as one."""
+    first, *others = requests
+    return f"{first.path} ({len(requests)} requests)" if others else first.path

@@ -5,21 +5,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
+from typing import Any
 
 from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
 from sessions.actions.imports.changed import IfChanged
-from sessions.actions.imports.imports import import_file, run_import
+from sessions.actions.imports.imports import import_file, refuse, run_import
 from sessions.actions.imports.opened import is_archive, logs_in, read_log
-from sessions.actions.imports.parts import RequestPart, are_waiting, exported_jobs
+from sessions.actions.imports.parts import (
+    ExporterTurn,
+    are_waiting,
+    exported_jobs,
+    keep_parts,
+    named_together,
+)
 from sessions.actions.jobs import jobs, leases
 from sessions.actions.jobs.attempts import Running
 from sessions.actions.jobs.wakes import wake
 from sessions.actions.record.prepare import Count
 from sessions.importers.decoded import NotALog
-from sessions.importers.traces.otlp import Encoding, as_one, encoding_of
+from sessions.importers.records import Json
+from sessions.importers.traces.requests import parts_of, request_in
 from sessions.models import Import, ImportFile, Job
 from sessions.models.record import objects
 
@@ -37,9 +45,10 @@ def is_another_running(running: Running) -> bool:
 
 
 def wake_waiting(running: Running) -> bool:
-    """Let a request begin that waits for this job; return whether there is one."""
-    first = exported_jobs(running).filter(state=Job.State.QUEUED, result__isnull=True)
-    job = first.order_by("created").first()
+    """Let a request begin that waits for this job, first one that was not read in part; return
+    whether there is one."""
+    waiting = exported_jobs(running).filter(state=Job.State.QUEUED).order_by("created")
+    job = waiting.filter(result__isnull=True).first() or waiting.first()
     if job is None:
         return False
     Job.objects.filter(pk=job.pk).update(wake_after=timezone.now())
@@ -48,26 +57,23 @@ def wake_waiting(running: Running) -> bool:
 
 
 def import_exported(
-    running: Running, import_run: Import, count: Count, if_changed: IfChanged, part: RequestPart
+    running: Running, import_run: Import, count: Count, if_changed: IfChanged
 ) -> None:
     """Import the requests of a job, and those that wait for others by then. Raises PartEnded,
     jobs.Lost."""
-    progress = partial(running.progress, unit="files")
-    waiting = import_run.files.filter(state=ImportFile.State.WAITING)
-    is_within = part.is_within([file.pk for file in waiting])
-    if running.job.attempts > 1 and waiting.count() > 1:
-        give_back(running, import_run)
-        run_import(import_run, count, progress, if_changed, running.give_way)
-        return
+    turn, is_first = ExporterTurn(running), running.job.attempts == 1
+    is_in_parts = running.job.result is not None
+    if not is_first:
+        give_back(running, import_run, is_in_parts=is_in_parts)
     while True:
-        if running.job.attempts == 1:
-            if not is_within:
-                take_along(running, import_run)
-            import_together(import_run, count, if_changed, part)
-        run_import(import_run, count, progress, if_changed, running.give_way, part)
-        is_within = False
-        if running.job.attempts > 1 or part.is_long or not are_waiting(running):
+        if is_first and not is_in_parts:
+            take_along(running, import_run)
+        if not is_in_parts:
+            import_together(running, import_run, count, if_changed)
+        run_import(import_run, count, partial(running.progress, unit="files"), if_changed, turn)
+        if not is_first or turn.is_long or not are_waiting(running):
             return
+        is_in_parts = False
 
 
 def take_along(running: Running, import_run: Import) -> None:
@@ -86,63 +92,62 @@ def take_along(running: Running, import_run: Import) -> None:
         Job.objects.filter(pk__in=taken).delete()
 
 
-def give_back(running: Running, import_run: Import) -> None:
-    """Give each waiting request but the first a job of its own, because one of them failed."""
-    waiting = import_run.files.filter(state=ImportFile.State.WAITING).order_by("pk")
+def give_back(running: Running, import_run: Import, *, is_in_parts: bool) -> None:
+    """Leave the first file that waits, because one of them failed. Of parts that was the first, and
+    one other job has the rest; of requests it may be any, and each gets a job of its own."""
+    waiting = list(import_run.files.filter(state=ImportFile.State.WAITING).order_by("pk"))
+    if is_in_parts and waiting[1:]:
+        _give_job(running, waiting[1:], attempts=0, result=running.job.result)
+        return
     for file in waiting[1:]:
-        with transaction.atomic():
-            alone = Import.objects.create(team=running.team)
-            payload = running.payload | {"import": str(alone.pk)}
-            alone.job = jobs.enqueue(running.team, running.job.kind, payload)
-            alone.save(update_fields=["job"])
-            Job.objects.filter(pk=alone.job.pk).update(attempts=1)
-            ImportFile.objects.filter(pk=file.pk).update(import_run=alone)
+        _give_job(running, [file], attempts=1, result=None)
+
+
+def _give_job(
+    running: Running, files: Sequence[ImportFile], attempts: int, result: dict[str, Any] | None
+) -> None:
+    with transaction.atomic():
+        other = Import.objects.create(team=running.team)
+        payload = running.payload | {"import": str(other.pk)}
+        other.job = jobs.enqueue(running.team, running.job.kind, payload)
+        other.save(update_fields=["job"])
+        Job.objects.filter(pk=other.job.pk).update(attempts=attempts, result=result)
+        ImportFile.objects.filter(pk__in=[one.pk for one in files]).update(import_run=other)
 
 
 def import_together(
-    import_run: Import, count: Count, if_changed: IfChanged, part: RequestPart
+    running: Running, import_run: Import, count: Count, if_changed: IfChanged
 ) -> None:
-    """Import waiting requests of each encoding as one, with one report; others are left, and all of
-    them if they are refused together."""
-    found: dict[Encoding, dict[ImportFile, bytes]] = {}
-    for encoding, file, data in _requests(import_run):
-        found.setdefault(encoding, {})[file] = data
-    for encoding, requests in found.items():
-        if len(requests) > 1:
-            log = as_one(encoding, requests.values())
-            _import_as_one(import_run, list(requests), log, count, if_changed, part)
+    """Import waiting requests as one, with one report, or store them in parts if they have many
+    calls; files that are no requests are left. Raises jobs.Lost."""
+    requests = dict(_requests(import_run))
+    files, parts = list(requests), parts_of(requests.values())
+    if len(parts) > 1:
+        keep_parts(running, import_run, files, parts)
+    elif files:
+        first, *others = files
+        first.path = named_together(files)
+        import_file(import_run.team, first, lambda: parts[0], count, if_changed)
+        objects.remove(objects.uploaded(file.stored for file in others))
+        ImportFile.objects.filter(pk__in=[file.pk for file in others]).delete()
 
 
-def _import_as_one(
-    import_run: Import,
-    files: Sequence[ImportFile],
-    data: bytes,
-    count: Count,
-    if_changed: IfChanged,
-    part: RequestPart,
-) -> None:
-    first, *others = files
-    before = first.path
-    first.path = f"{before} ({len(files)} requests)"
-    import_file(import_run.team, first, lambda: data, count, if_changed, part)
-    if first.state == ImportFile.State.REFUSED:
-        waiting = ImportFile.State.WAITING
-        ImportFile.objects.filter(pk=first.pk).update(path=before, state=waiting, problems=[])
-        return
-    objects.remove(objects.uploaded(file.stored for file in others))
-    ImportFile.objects.filter(pk__in=[file.pk for file in others]).delete()
-
-
-def _requests(import_run: Import) -> Iterator[tuple[Encoding, ImportFile, bytes]]:
+def _requests(import_run: Import) -> Iterator[tuple[ImportFile, dict[str, Json]]]:
+    """The requests among the first files that wait, in their JSON form; one with more values than
+    any exporter's is refused."""
     size = 0
     for file in import_run.files.filter(state=ImportFile.State.WAITING).order_by("pk"):
         data = _read(file)
         size += len(data)
-        if size > MOST_BYTES:
+        if size > MOST_BYTES and size > len(data):
             return
-        encoding = encoding_of(data)
-        if encoding is not None:
-            yield encoding, file, data
+        try:
+            request = request_in(data)
+        except NotALog as error:
+            refuse(file, error)
+            continue
+        if request is not None:
+            yield file, request
 
 
 def _read(file: ImportFile) -> bytes:

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import F, Q, QuerySet
+from django.db.models import F
 
 from sessions.actions.imports.changed import (
     ImportedSession,
@@ -28,7 +28,7 @@ from sessions.actions.imports.traced_cut import (
     opening_of,
     take_back,
 )
-from sessions.actions.imports.traced_known import KnownCalls
+from sessions.actions.imports.traced_known import KnownCalls, group_sessions
 from sessions.actions.imports.traced_resumed import StoredContext
 from sessions.actions.imports.traced_store import (
     shape_of,
@@ -61,20 +61,15 @@ class TracedGroup:
         self, team: Team, log: records.Log, name: str, calls: Collection[TracedCall]
     ) -> None:
         self.team, self.log, self.name = team, log, name
-        stored = self._stored().order_by(F("started_at").asc(nulls_first=True), "external_id")
         # Calls without content leave no time at their session, which would come first.
-        ordered = sorted(stored, key=lambda one: one.external_id != name)
+        ordered = sorted(
+            group_sessions(team, log.format, name),
+            key=lambda one: (one.external_id != name, *_order(one)),
+        )
         self.sessions = {one.external_id: one for one in ordered}
         self.root = self.sessions.get(name)
         self._by_pk = {one.pk: one for one in self.sessions.values()}
         self._known = KnownCalls(team, self._by_pk, calls)
-
-    def _stored(self) -> QuerySet[Session]:
-        theirs = Q(source=self.log.format) & (
-            Q(parent__external_id=self.name) | Q(parent=None, parent_external_id=self.name)
-        )
-        stored = Session.objects.for_team(self.team)
-        return stored.filter(Q(external_id=self.name) | theirs)
 
     def append(self, calls: list[TracedCall], count: Count) -> list[ImportedSession]:
         """Store what is new in calls. Raises TraceMoved if the group is another by now."""
@@ -305,7 +300,12 @@ class TracedGroup:
 
     def _has_moved(self) -> bool:
         versions = {one.pk: one.version for one in self.sessions.values()}
-        return dict(self._stored().values_list("pk", "version")) != versions
+        stored = group_sessions(self.team, self.log.format, self.name)
+        return {one.pk: one.version for one in stored} != versions
+
+
+def _order(session: Session) -> tuple[int, str]:
+    return session.started_at or 0, session.external_id
 
 
 def _is_worked_on(session: Session) -> bool:

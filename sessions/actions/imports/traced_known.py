@@ -1,4 +1,5 @@
-"""Traces: the stored calls that those of a request are, repeat, or are within."""
+"""Traces: the stored sessions of a group, and the calls that those of a request are, repeat, or are
+within."""
 
 from __future__ import annotations
 
@@ -15,6 +16,34 @@ from sessions.actions.record.copied import at_once, named_calls
 from sessions.importers.traces.traced_calls import TracedCall
 from sessions.importers.traces.traced_contexts import span_in
 from sessions.models import ModelCall, Session, Team
+from sessions.models.web.statements import Statement, given_text, given_uuid
+
+
+def group_sessions(team: Team, source: str, name: str) -> list[Session]:
+    """The stored sessions of a conversation or trace: that of its name, and its sub-agents'."""
+    found: list[Session] = _ROOT.rows(team=team.pk, name=name)
+    linked = [one for root in found for one in _CHILDREN.rows(root=root.pk, source=source)]
+    return found + linked + _UNLINKED.rows(team=team.pk, source=source, name=name)
+
+
+_ROOT = Statement(
+    lambda: Session.objects.filter(team_id=given_uuid("team"), external_id=given_text("name"))
+)
+
+# Apart, as each way has its index; with the team, SQLite would take one of that.
+_CHILDREN = Statement(
+    lambda: Session.objects.filter(parent_id=given_uuid("root"), source=given_text("source"))
+)
+
+_UNLINKED = Statement(
+    lambda: Session.objects.filter(
+        team_id=given_uuid("team"),
+        source=given_text("source"),
+        parent=None,
+        parent_external_id=given_text("name"),
+        parent_external_id__gt="",
+    ).exclude(external_id=given_text("name"))
+)
 
 
 class KnownCalls:
@@ -26,7 +55,7 @@ class KnownCalls:
     ) -> None:
         self._sessions = sessions
         names = {name for one in calls for name in (one.id, one.parent, one.response) if name}
-        found = {row.pk: row for row in _named(team, names)}.values()
+        found = {row.pk: row for row in named_calls(team, sorted(names))}.values()
         mine = [row for row in found if row.session_id in sessions]
         self.by_span = {name: row for row in mine for name in (row.call, *repeats_of(row))}
         self.by_response = {row.response: row for row in mine if row.response}
@@ -59,9 +88,3 @@ class KnownCalls:
         row = self._outside.get(one.parent)
         is_within = row is not None and not span_in(opening_of(row.session))
         return is_within or bool(one.response) and one.response in self._outside
-
-
-def _named(team: Team, names: Iterable[str]) -> Iterable[ModelCall]:
-    for some in at_once(names):
-        for rows in named_calls(team, some):
-            yield from rows

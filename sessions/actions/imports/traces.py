@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from uuid import UUID
+
+from django.db import DataError
 
 from sessions.actions.archives.unpack import open_named
 from sessions.actions.imports.changed import (
+    TOO_LONG,
     IfChanged,
     ImportedSession,
     append_logs,
@@ -16,9 +19,9 @@ from sessions.actions.imports.traced import TracedGroup
 from sessions.actions.imports.traced_cut import TraceMoved
 from sessions.actions.record.prepare import Count
 from sessions.importers import records
-from sessions.importers.traces.traced_calls import TracedCall, in_groups
+from sessions.importers.traces.traced_calls import TracedCall, by_time, in_groups
 from sessions.importers.traces.traced_contexts import contexts_of
-from sessions.models import Archive, Session, Team
+from sessions.models import Session, Team
 from sessions.models.erasure.kept import SessionErased
 from sessions.models.record.values import ContentErased
 
@@ -27,22 +30,22 @@ AT_ONCE = 100
 
 
 def append_traces(
-    team: Team,
-    log: records.Log,
-    count: Count,
-    if_changed: IfChanged,
-    done: int,
-    end_group: Callable[[int, int], None],
+    team: Team, log: records.Log, count: Count, if_changed: IfChanged
 ) -> Iterator[ImportedSession]:
-    """Store the calls of traces, one group after the other, without those that are `done`.
-
-    `end_group` is called with the groups done and all, when what a group yields was taken.
-    """
+    """Store the calls of traces, one group after the other. Raises DataError if the values of none
+    fit their columns."""
     # Where spans of a response are in several groups, one with content keeps its usage.
     groups = sorted(in_groups(log.traced or ()).items(), key=_is_silent)
-    for number, (name, calls) in enumerate(groups[done:], done + 1):
-        yield from _append_group(team, log, name, calls, count, if_changed)
-        end_group(number, len(groups))
+    too_long = 0
+    for name, calls in groups:
+        try:
+            yield from _append_group(team, log, name, calls, count, if_changed)
+        except DataError:
+            too_long += 1
+            if too_long == len(groups):
+                raise
+    if too_long:
+        log.problems.append(f"{TOO_LONG} Conversations and traces left out for it: {too_long}.")
 
 
 def _append_group(
@@ -53,28 +56,18 @@ def _append_group(
     count: Count,
     if_changed: IfChanged,
 ) -> Iterator[ImportedSession]:
-    if Archive.objects.filter(session__team=team).exists():
-        open_named(team, [name, *_archived(team, name)])
+    parts = list(by_time(sorted(calls, key=lambda one: one.order), lambda one: one.at, AT_ONCE))
+    if len(parts) == 1:
+        yield from _append_some(team, log, name, calls, count, if_changed)
+        return
     made: dict[UUID, tuple[int, bool]] = {}
-    for some in _in_order(calls):
+    for some in parts:
         for one in _append_some(team, log, name, some, count, if_changed):
             messages, created = made.get(one.session.pk, (0, False))
             made[one.session.pk] = messages + one.messages, created or one.created
     # Later calls may have shown that an earlier one is of another session.
     there = Session.objects.in_bulk(list(made))
     yield from (ImportedSession(there[pk], *said) for pk, said in made.items() if pk in there)
-
-
-def _in_order(calls: list[TracedCall]) -> Iterator[list[TracedCall]]:
-    """Calls of a group by time, some at once. Those of one time stay together: a call that is not
-    later than stored ones has these written again."""
-    some: list[TracedCall] = []
-    for one in sorted(calls, key=lambda one: one.order):
-        if len(some) >= AT_ONCE and (one.at or 0) > (some[-1].at or 0):
-            yield some
-            some = []
-        some.append(one)
-    yield some
 
 
 def _append_some(
@@ -87,6 +80,10 @@ def _append_some(
 ) -> Iterator[ImportedSession]:
     while True:
         group = TracedGroup(team, log, name, calls)
+        archived = [one.external_id for one in group.sessions.values() if one.archived]
+        if archived:
+            open_named(team, archived)
+            continue
         if group.root is not None and group.root.source != log.format:
             sessions = [context.session for context in contexts_of(calls)]
             yield from append_logs(team, log, sessions, count, if_changed)
@@ -103,8 +100,3 @@ def _append_some(
 
 def _is_silent(group: tuple[str, list[TracedCall]]) -> bool:
     return not any(one.has_content for one in group[1])
-
-
-def _archived(team: Team, name: str) -> Iterable[str]:
-    stored = Session.objects.for_team(team).filter(parent__external_id=name)
-    return stored.exclude(archived=None).values_list("external_id", flat=True)

@@ -13,7 +13,7 @@ from sessions.actions.accounts import audit
 from sessions.actions.imports import together
 from sessions.actions.imports.changed import IfChanged
 from sessions.actions.imports.imports import begin_import, report, run_import
-from sessions.actions.imports.parts import PartEnded, RequestPart
+from sessions.actions.imports.parts import PartEnded
 from sessions.actions.jobs import jobs
 from sessions.actions.jobs.attempts import JobOutcome, PermanentFailure, Running
 from sessions.actions.jobs.jobs import enqueue
@@ -124,7 +124,7 @@ def run(running: Running) -> JobOutcome | None:
             together.wake_waiting(running)
         return None
     try:
-        together.import_exported(running, import_run, counted, if_changed, RequestPart(running))
+        together.import_exported(running, import_run, counted, if_changed)
     except PartEnded:
         pause = 2 * PAUSE_SECONDS if together.wake_waiting(running) else 0
         jobs.put_back(running.job.pk, running.token, after=pause)

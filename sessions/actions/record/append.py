@@ -236,7 +236,8 @@ def link_parents(team: Team, child: Session | None = None) -> list[Session]:
     parent under `spawned`.
     """
     parents: dict[object, Session] = {}
-    waiting = Session.objects.for_team(team).filter(parent=None).exclude(parent_external_id="")
+    # As in the condition of its index: SQLite takes another one for "not empty".
+    waiting = Session.objects.for_team(team).filter(parent=None, parent_external_id__gt="")
     if child is not None:
         waiting = waiting.filter(Q(pk=child.pk) | Q(parent_external_id=child.external_id))
     for one in waiting:

@@ -4,14 +4,16 @@ first, and spans of one response may be in several conversations or traces."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 from django.db import connection
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from sessions.importers import records
-from sessions.models import ModelCall, Team
+from sessions.models import ModelCall, Session, Team
+from sessions.models.web.statements import StatementAmong, given_text, given_uuid
 
 _PROVIDERS = re.compile(r"(msg|resp|chatcmpl|gen)[-_].{8,}")
 """Ids that providers give to responses; others are unique in their session only."""
@@ -55,12 +57,10 @@ def _response(one: records.Call) -> str:
 
 def _counted_outside(team: Team, session: str, responses: Iterable[str]) -> set[str]:
     """Responses whose usage another session has, those of these among them."""
-    there: set[str] = set()
-    for some in at_once(responses):
-        for rows in named_calls(team, some):
-            outside = rows.exclude(output=None).exclude(session__external_id=session)
-            for names in outside.values_list("call", "response"):
-                there.update(filter(None, names))
+    wanted, there = list(responses), set[str]()
+    for named in _OUTSIDE:
+        for names in named.rows(wanted, team=team.pk, but=session):
+            there.update(filter(None, names))
     return there
 
 
@@ -71,11 +71,40 @@ def at_once(names: Iterable[str], many: int = AT_ONCE) -> Iterator[list[str]]:
         yield listed[start : start + many]
 
 
-def named_calls(team: Team, responses: Sequence[str]) -> tuple[QuerySet[ModelCall], ...]:
-    """The team's calls of up to AT_ONCE responses: of logs by their ids, and of traces. Apart, as
-    each way has its index."""
-    calls = ModelCall.objects.filter(session__team=team)
-    return calls.filter(call__in=responses), calls.filter(response__in=responses)
+def named_calls(team: Team, responses: Sequence[str]) -> Iterator[ModelCall]:
+    """The team's calls of responses: of logs by their ids, and of traces."""
+    for named in _NAMED:
+        yield from named.rows(responses, team=team.pk)
+
+
+def _by_either(
+    build: Callable[[Q], QuerySet[ModelCall, Any]],
+) -> tuple[StatementAmong, StatementAmong]:
+    """Calls by id, and by response: apart, as each way has its index."""
+    return (
+        StatementAmong(lambda names: build(Q(call__in=names))),
+        StatementAmong(lambda names: build(Q(response__in=names))),
+    )
+
+
+def _of_team(sessions: QuerySet[Session] | None = None) -> Exists:
+    """Whether a call is of the team, as a condition that does not tempt SQLite to look through all
+    its sessions first."""
+    theirs = Session.objects.all() if sessions is None else sessions
+    return Exists(theirs.filter(pk=OuterRef("session"), team_id=given_uuid("team")))
+
+
+_NAMED = _by_either(lambda named: ModelCall.objects.filter(named, _of_team()))
+
+_OUTSIDE = _by_either(
+    lambda named: (
+        ModelCall.objects.filter(
+            named, _of_team(Session.objects.exclude(external_id=given_text("but")))
+        )
+        .exclude(output=None)
+        .values_list("call", "response")
+    )
+)
 
 
 def one_at_a_time(team: Team) -> None:

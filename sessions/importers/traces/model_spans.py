@@ -88,6 +88,16 @@ def traced_call_of(span: TraceSpan) -> TracedCall | None:
     return _tool_call(span) if _is_tool_call(span) else None
 
 
+def is_call(span: TraceSpan) -> bool:
+    """Whether a span is a call of a model or tool."""
+    return _is_model_call(span) or _is_tool_call(span)
+
+
+def group_of(span: TraceSpan) -> str:
+    """The conversation or trace of a span."""
+    return span.text(*_CONVERSATION) or span.trace or "trace"
+
+
 def _response(span: TraceSpan) -> str:
     """The provider's id of a response; empty if unknown, or short enough to come again: Ollama's
     are a number below 1000."""
@@ -99,7 +109,7 @@ def _response(span: TraceSpan) -> str:
 def _begun(span: TraceSpan, said: list[TraceMessage], answer: list[TraceMessage]) -> TracedCall:
     return TracedCall(
         id=span.id or f"span-{span.at}",
-        group=span.text(*_CONVERSATION) or span.trace or "trace",
+        group=group_of(span),
         said=said,
         answer=answer,
         at=span.at,

@@ -3,18 +3,13 @@ print them."""
 
 from __future__ import annotations
 
-from codecs import BOM_UTF8
 from collections.abc import Iterable
-from enum import StrEnum
 
-from google.protobuf.json_format import MessageToDict
-from google.protobuf.message import DecodeError
-from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
-
-from sessions.importers.decoded import Faults, NotALog, Unreadable, decode, lines
+from sessions.importers.decoded import Faults, Unreadable, decode, lines
 from sessions.importers.importer import Importer
 from sessions.importers.records import Json, Log, Skipped
 from sessions.importers.traces.model_spans import traced_call_of
+from sessions.importers.traces.requests import request_of
 from sessions.importers.traces.spans import TraceSpan, is_export, is_span, spans_in
 from sessions.importers.traces.traced_calls import counted_calls, in_groups
 from sessions.importers.traces.traced_contexts import write_sessions
@@ -44,7 +39,7 @@ def read(data: bytes, name: str = "") -> Log:
     del name
     log = Log(FORMAT)
     if recognises_text(data[:_START].decode("utf-8", "replace")):
-        return sessions_of(log, list(spans_in(_from_protobuf(data))))
+        return sessions_of(log, list(spans_in(request_of(data))))
     try:
         return sessions_of(log, list(spans_in(decode(data))))
     except Unreadable:
@@ -62,44 +57,6 @@ def read(data: bytes, name: str = "") -> Log:
 
 
 _START = 4096
-
-
-class Encoding(StrEnum):
-    """How exporters write requests."""
-
-    PROTOBUF = "protobuf"
-    JSON = "JSON"
-
-
-def encoding_of(data: bytes) -> Encoding | None:
-    """The encoding of a request; None if the bytes are none."""
-    try:
-        if is_export(decode(data)):
-            return Encoding.JSON
-    except Unreadable:
-        pass
-    try:
-        is_request = bool(ExportTraceServiceRequest.FromString(data).resource_spans)
-    except DecodeError:
-        return None
-    return Encoding.PROTOBUF if is_request else None
-
-
-def as_one(encoding: Encoding, requests: Iterable[bytes]) -> bytes:
-    """Requests of one encoding as one log."""
-    if encoding == Encoding.PROTOBUF:
-        # Messages one after the other are one that has all of them.
-        return b"".join(requests)
-    return b"[" + b",".join(one.removeprefix(BOM_UTF8) for one in requests) + b"]"
-
-
-def _from_protobuf(data: bytes) -> Json:
-    """A request as in JSON."""
-    try:
-        request = ExportTraceServiceRequest.FromString(data)
-    except DecodeError:
-        raise NotALog("The request is no valid protobuf. Export the traces again.") from None
-    return dict(MessageToDict(request))
 
 
 def sessions_of(log: Log, spans: list[TraceSpan]) -> Log:

@@ -6,6 +6,8 @@ import binascii
 from base64 import b64decode
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
+from typing import NamedTuple
 
 from sessions.importers.decoded import MAX_DEPTH
 from sessions.importers.records import Json
@@ -81,26 +83,40 @@ def spans_in(value: Json, line: int = 0) -> Iterator[TraceSpan]:
         for item in value:
             yield from spans_in(item, line)
     elif is_export(value):
-        yield from _exported(mapping(value), line)
+        yield from (sent.span for sent in sent_spans(mapping(value), line))
     elif is_span(value):
         yield _printed(mapping(value), line)
 
 
-def _exported(given: dict[str, Json], line: int) -> Iterator[TraceSpan]:
-    for resource_spans in map(mapping, sequence(_either(given, "resourceSpans"))):
-        resource = _attributes(mapping(resource_spans.get("resource")).get("attributes"))
+class SentSpan(NamedTuple):
+    """A span of an exporter's request, as it was sent, with its resource."""
+
+    span: TraceSpan
+    raw: dict[str, Json]
+    resource: Json
+
+
+def sent_spans(request: dict[str, Json], line: int = 0) -> Iterator[SentSpan]:
+    """The spans of a request."""
+    for resource_spans in map(mapping, sequence(_either(request, "resourceSpans"))):
+        stated = resource_spans.get("resource")
+        resource = _attributes(mapping(stated).get("attributes"))
         for scope in map(mapping, sequence(_either(resource_spans, "scopeSpans"))):
             for span in map(mapping, sequence(scope.get("spans"))):
-                yield TraceSpan(
-                    id=_identity(_either(span, "spanId")),
-                    trace=_identity(_either(span, "traceId")),
-                    parent=_identity(_either(span, "parentSpanId")),
-                    name=string(span.get("name")),
-                    at=_nanoseconds(_either(span, "startTimeUnixNano")),
-                    attributes=resource | _attributes(span.get("attributes")),
-                    events=[_event(mapping(one)) for one in sequence(span.get("events"))],
-                    line=line,
-                )
+                yield SentSpan(_exported(span, resource, line), span, stated)
+
+
+def _exported(span: dict[str, Json], resource: dict[str, Json], line: int) -> TraceSpan:
+    return TraceSpan(
+        id=_identity(_either(span, "spanId")),
+        trace=_identity(_either(span, "traceId")),
+        parent=_identity(_either(span, "parentSpanId")),
+        name=string(span.get("name")),
+        at=_nanoseconds(_either(span, "startTimeUnixNano")),
+        attributes=resource | _attributes(span.get("attributes")),
+        events=[_event(mapping(one)) for one in sequence(span.get("events"))],
+        line=line,
+    )
 
 
 def _printed(given: dict[str, Json], line: int) -> TraceSpan:
@@ -123,8 +139,13 @@ def _printed(given: dict[str, Json], line: int) -> TraceSpan:
 
 def _either(given: dict[str, Json], name: str) -> Json:
     """A field in either spelling: protobuf's JSON allows both."""
-    snake = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
-    return given.get(name, given.get(snake))
+    found = given.get(name)
+    return given.get(_snake(name)) if found is None else found
+
+
+@cache
+def _snake(name: str) -> str:
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
 
 
 def _event(given: dict[str, Json]) -> tuple[str, dict[str, Json]]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from sessions.importers.records import Call, Json
 from sessions.importers.reported import NOTHING, Reported
@@ -15,6 +16,9 @@ LONGEST = 60
 
 REPEATS = "response.spans"
 """Where the usage of a call, as reported, names the spans that repeat it."""
+
+
+_Timed = TypeVar("_Timed")
 
 
 @dataclass(slots=True)
@@ -93,6 +97,20 @@ def in_groups(calls: Iterable[TracedCall]) -> dict[str, list[TracedCall]]:
     for one in calls:
         groups.setdefault(one.group, []).append(one)
     return groups
+
+
+def by_time(
+    those: Iterable[_Timed], time: Callable[[_Timed], int | None], most: int
+) -> Iterator[list[_Timed]]:
+    """What is in the order of its time, cut into some of about `most`. Those of one time stay
+    together: a call that is not later than stored ones has these written again."""
+    some: list[_Timed] = []
+    for one in those:
+        if len(some) >= most and (time(one) or 0) > (time(some[-1]) or 0):
+            yield some
+            some = []
+        some.append(one)
+    yield some
 
 
 def counted_calls(calls: Iterable[TracedCall]) -> list[TracedCall]:

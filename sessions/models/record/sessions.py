@@ -232,6 +232,11 @@ class Session(models.Model):
                 condition=models.Q(block_count__gt=F("indexed_blocks")),
                 name="session_unindexed",
             ),
+            models.Index(
+                fields=["team", "parent_external_id"],
+                condition=models.Q(parent=None, parent_external_id__gt=""),
+                name="session_unlinked",
+            ),
         ]
 
     def __str__(self) -> str:

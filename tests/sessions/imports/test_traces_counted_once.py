@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sessions.actions.accounts.teams import local_team
 from sessions.models import ModelCall, Session, Team
 from tests.sessions.imports.test_copied_calls import imported, lines
-from tests.sessions.imports.test_traces_in_parts import (
+from tests.sessions.imports.traced_trees import (
     TREES,
     Said,
     Spans,

@@ -15,7 +15,7 @@ from sessions.actions.search import indexing
 from sessions.api.replay.following import _mark
 from sessions.models import ModelCall, Run, Session, Team
 from sessions.models.memory.boards import Gathering
-from tests.sessions.imports.test_traces_in_parts import (
+from tests.sessions.imports.traced_trees import (
     Said,
     Spans,
     Traced,
