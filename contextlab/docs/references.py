@@ -64,17 +64,19 @@ def operations() -> str:
     groups: dict[str, list[str]] = {}
     for path, by_method in document(api)["paths"].items():
         for method, operation in by_method.items():
-            row = f"- `{method.upper()} {path.removeprefix('/api/v1')}`{_said(operation)}"
+            row = f"- `{method.upper()} {path.removeprefix('/api/v1')}`{_said(method, operation)}"
             groups.setdefault(operation["tags"][0], []).append(row)
     return "\n\n".join("\n".join([f"## {group}", "", *rows]) for group, rows in groups.items())
 
 
-def _said(operation: dict[str, Any]) -> str:
+def _said(method: str, operation: dict[str, Any]) -> str:
+    """What a key needs, and the first clause, for GET without its verb."""
     description = operation.get("description", "")
-    marks = [sign for text, sign in ((ERASES, "erase"), (PEOPLE, "people")) if text in description]
+    marks = {ERASES: "erase", PEOPLE: "people"}
+    needs = "".join(f" ({mark})" for text, mark in marks.items() if text in _line(description))
     said = re.sub(r" \([^()]*\)", "", _line(description.split("\n\n")[0]))
     clause = re.split(rf"[.:;](?: |$)|, (?=(?:{DETAILS})\b)", said)[0]
-    return "".join(f" ({mark})" for mark in marks) + f": {clause}"
+    return f"{needs}: " + (re.sub("^(Get|List) ", "", clause) if method == "get" else clause)
 
 
 def _line(text: str) -> str:

@@ -146,7 +146,8 @@ def test_commands_are_listed_with_their_verbs_and_choices() -> None:
 
 def test_operations_are_listed_with_what_a_key_needs() -> None:
     listed = operations().splitlines()
-    assert "- `GET /holds` (erase): List the team's legal holds" in listed
+    assert "- `GET /holds` (erase): the team's legal holds" in listed
+    assert any(row.startswith("- `POST /erasures` (erase): ") for row in listed)
     assert (
         "- `PUT /sessions/{session_id}`: Create a session under your own id, or update it" in listed
     )
