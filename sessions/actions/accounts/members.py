@@ -22,16 +22,12 @@ class LastOwner(ValueError):
 
 
 @transaction.atomic
-def change_role(
-    membership: Membership, role: str, actor: audit.Actor, *, last_owner: bool = False
-) -> int:
-    """Change a member's role; return how many of their keys ended by it. Raises LastOwner unless
-    `last_owner`."""
+def change_role(membership: Membership, role: str, actor: audit.Actor) -> int:
+    """Change a member's role; return how many of their keys ended by it. Raises LastOwner."""
     member = _held(membership)
     if member is None or member.role == role:
         return 0
-    if not last_owner:
-        keep_an_owner(member)
+    keep_an_owner(member)
     before, member.role = member.role, role
     member.save(update_fields=["role"])
     _withdraw_theirs(member)
@@ -41,20 +37,13 @@ def change_role(
 
 
 @transaction.atomic
-def remove(
-    membership: Membership,
-    actor: audit.Actor,
-    *,
-    take_keys: bool = False,
-    last_owner: bool = False,
-) -> None:
+def remove(membership: Membership, actor: audit.Actor, *, take_keys: bool = False) -> None:
     """Remove a member from the team; their work stays, and their keys end unless the actor takes
-    them over. Raises LastOwner unless `last_owner`: then the provider of single sign-on says who
-    the owners are."""
+    them over. Raises LastOwner."""
     if take_keys and actor.user is not None:
         for key in keys_of(membership.team, membership.user):
             take_over(key, actor.user, actor)
-    _end(membership, actor, "member.removed", last_owner=last_owner)
+    _end(membership, actor, "member.removed")
 
 
 @transaction.atomic
@@ -63,14 +52,11 @@ def leave(membership: Membership, actor: audit.Actor) -> None:
     _end(membership, actor, "member.left")
 
 
-def _end(
-    membership: Membership, actor: audit.Actor, action: str, *, last_owner: bool = False
-) -> None:
+def _end(membership: Membership, actor: audit.Actor, action: str) -> None:
     member = _held(membership)
     if member is None:
         return
-    if not last_owner:
-        keep_an_owner(member)
+    keep_an_owner(member)
     member.delete()
     _withdraw_theirs(member)
     members_changed.send(Membership, team=member.team)

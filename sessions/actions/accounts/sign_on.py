@@ -74,18 +74,24 @@ _RANK = ("viewer", "reviewer", "editor", "owner")
 
 
 def _align(user: User, roles: Mapping[str, str], actor: audit.Actor) -> None:
-    """Give, change and end the memberships that single sign-on gives; others stay."""
+    """Give, change and end the memberships that single sign-on gives; others stay, and so does the
+    last owner of a team."""
     wanted = {_team(name): role for name, role in roles.items()}
     held = {row.team: row for row in Membership.objects.filter(user=user).select_related("team")}
     for team, row in held.items():
         if not row.by_sign_on:
             continue
-        if team not in wanted:
-            members.remove(row, actor, last_owner=True)
-        elif row.role != wanted[team]:
-            members.change_role(row, wanted[team], actor, last_owner=True)
+        try:
+            if team not in wanted:
+                members.remove(row, actor)
+            elif row.role != wanted[team]:
+                members.change_role(row, wanted[team], actor)
+        except members.LastOwner:
+            said = wanted.get(team, "none")
+            audit.note(team, actor, "owner.kept", user, role=said, how="single sign-on")
     now = timezone.now()
-    Membership.objects.filter(user=user, by_sign_on=True).update(vouched=now)
+    rows = Membership.objects.filter(user=user, by_sign_on=True, team__in=list(wanted))
+    rows.update(vouched=now)  # not of an owner who only stays as the last: their keys lapse
     for team, role in wanted.items():
         if team not in held:
             Membership.objects.create(user=user, team=team, role=role, by_sign_on=True, vouched=now)

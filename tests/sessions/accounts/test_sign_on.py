@@ -16,7 +16,7 @@ from contextlab.accounts.sign_on_settings import SignOn, sign_on
 from sessions.actions.accounts import audit
 from sessions.actions.accounts.keys import check_key, create_key
 from sessions.actions.accounts.sign_on import NotAdmitted, admit, roles_of
-from sessions.models import Membership, Team
+from sessions.models import AuditEntry, Membership, Team
 from tests.sessions.people import PASSWORD, acts, browser, member, person, shown, sign_in
 
 pytestmark = [pytest.mark.store, pytest.mark.django_db]
@@ -95,16 +95,35 @@ def test_an_account_is_made_changed_and_ended(settings: Any):
     _, token = create_key(team, "ci", actor=audit.person(mara))
     admit(mara, {"groups": ["lab admins"]}, "10.0.0.1")
     assert roles(mara) == {"ops": "owner"}
-    team.memberships.exclude(user=mara).delete()
+    member(team, "jo", "owner")
     open_page = browser(mara)
     with pytest.raises(NotAdmitted, match="in no group or domain with access"):
         admit(mara, {"groups": []}, "10.0.0.1")
-    assert (roles(mara), check_key(token)) == ({}, None), "although nobody else is an owner"
+    assert (roles(mara), check_key(token)) == ({}, None)
     settings.SIGN_ON = None  # its pages are not there
     assert open_page.get("/account/").status_code == 403
     assert [act for act, _, _ in acts(team)] == [
         "team.made", "member.joined", "key.made", "role.changed", "member.removed", "key.revoked",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("groups", [[], ["lab"]])
+def test_the_last_owner_stays_one(groups: list[str]):
+    mara = admit(None, {"preferred_username": "mara", "groups": ["lab admins"]}, "")
+    team = Team.objects.get(slug="ops")
+    vouched = team.memberships.get(user=mara).vouched
+    admit(mara, {"groups": groups}, "")
+    assert roles(mara) == {"ops": "owner"}
+    kept = AuditEntry.objects.get(team=team, action="owner.kept")
+    assert (kept.actor, kept.detail["role"]) == ("mara", "editor" if groups else "none")
+    assert (team.memberships.get(user=mara).vouched == vouched) == (not groups)
+    member(team, "jo", "owner")
+    if groups:
+        admit(mara, {"groups": groups}, "")
+    else:
+        with pytest.raises(NotAdmitted):
+            admit(mara, {"groups": groups}, "")
+    assert roles(mara) == ({"ops": "editor"} if groups else {})
 
 
 def test_keys_of_a_person_who_never_returns_lapse(settings: Any, monkeypatch: pytest.MonkeyPatch):
