@@ -21,12 +21,14 @@ from sessions.actions.imports.parts import (
     keep_parts,
     named_together,
 )
+from sessions.actions.imports.traced_known import stored_until
 from sessions.actions.jobs import jobs, leases
 from sessions.actions.jobs.attempts import Running
 from sessions.actions.jobs.wakes import wake
 from sessions.actions.record.prepare import Count
 from sessions.importers.decoded import NotALog
 from sessions.importers.records import Json
+from sessions.importers.traces.otlp import FORMAT
 from sessions.importers.traces.requests import parts_of, request_in
 from sessions.models import Import, ImportFile, Job
 from sessions.models.record import objects
@@ -121,7 +123,8 @@ def import_together(
     """Import waiting requests as one, with one report, or store them in parts if they have many
     calls; files that are no requests are left. Raises jobs.Lost."""
     requests = dict(_requests(import_run))
-    files, parts = list(requests), parts_of(requests.values())
+    stored = partial(stored_until, running.team, FORMAT)
+    files, parts = list(requests), parts_of(requests.values(), stored)
     if len(parts) > 1:
         keep_parts(running, import_run, files, parts)
     elif files:

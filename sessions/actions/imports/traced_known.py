@@ -26,6 +26,13 @@ def group_sessions(team: Team, source: str, name: str) -> list[Session]:
     return found + linked + _UNLINKED.rows(team=team.pk, source=source, name=name)
 
 
+def stored_until(team: Team, source: str, name: str) -> int:
+    """When the last stored call of a group began (ms since the epoch), 0 if none is stored."""
+    sessions = group_sessions(team, source, name)
+    last = (one.calls.order_by("-step").values_list("at", flat=True).first() for one in sessions)
+    return max((at or 0 for at in last), default=0)
+
+
 _ROOT = Statement(
     lambda: Session.objects.filter(team_id=given_uuid("team"), external_id=given_text("name"))
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from uuid import UUID
 
 from django.db import DataError
@@ -17,6 +18,7 @@ from sessions.actions.imports.changed import (
 )
 from sessions.actions.imports.traced import TracedGroup
 from sessions.actions.imports.traced_cut import TraceMoved
+from sessions.actions.imports.traced_known import stored_until
 from sessions.actions.record.prepare import Count
 from sessions.importers import records
 from sessions.importers.traces.traced_calls import TracedCall, by_time, in_groups
@@ -26,7 +28,8 @@ from sessions.models.erasure.kept import SessionErased
 from sessions.models.record.values import ContentErased
 
 AT_ONCE = 100
-"""Calls of a group per transaction (our choice: below a second): others that write wait for it."""
+"""Calls of a group per transaction, if they follow what is stored (our choice: below a second):
+others that write wait for it."""
 
 
 def append_traces(
@@ -56,7 +59,9 @@ def _append_group(
     count: Count,
     if_changed: IfChanged,
 ) -> Iterator[ImportedSession]:
-    parts = list(by_time(sorted(calls, key=lambda one: one.order), lambda one: one.at, AT_ONCE))
+    ordered = sorted(calls, key=lambda one: one.order)
+    stored = partial(stored_until, team, log.format, name)
+    parts = list(by_time(ordered, lambda one: one.at, AT_ONCE, stored))
     if len(parts) == 1:
         yield from _append_some(team, log, name, calls, count, if_changed)
         return

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache, partial
 from itertools import groupby
 
 from google.protobuf.descriptor import Descriptor
@@ -53,20 +53,21 @@ def request_of(data: bytes) -> dict[str, Json]:
     return dict(MessageToDict(request))
 
 
-def parts_of(requests: Iterable[dict[str, Json]], most: int | None = None) -> list[bytes]:
-    """Requests as one, cut into some of about `most` calls each (MOST_CALLS if unset): whole
-    conversations and traces, those without content last, and long ones by time."""
-    most = most or MOST_CALLS
+def parts_of(
+    requests: Iterable[dict[str, Json]], stored_until: Callable[[str], int]
+) -> list[bytes]:
+    """Requests as one, cut into some of about MOST_CALLS each: whole conversations and traces,
+    those without content last, and long ones by time, from the last call on that is stored."""
     groups: dict[str, list[SentSpan]] = {}
     part: list[SentSpan] = []  # spans of no call are in the first
     for sent in (sent for request in requests for sent in sent_spans(request)):
         (groups.setdefault(group_of(sent.span), []) if is_call(sent.span) else part).append(sent)
     parts, calls = [part], 0
     # Where spans of a response are in several groups, one with content keeps its usage.
-    for group in sorted(groups.values(), key=_is_silent):
-        group.sort(key=lambda sent: sent.span.at or 0)
-        for some in by_time(group, lambda sent: sent.span.at, most):
-            if calls and calls + len(some) > most:
+    for name, group in sorted(groups.items(), key=_is_silent):
+        group.sort(key=_time)
+        for some in by_time(group, _time, MOST_CALLS, partial(stored_until, name)):
+            if calls and calls + len(some) > MOST_CALLS:
                 parts.append([])
                 calls = 0
             parts[-1] += some
@@ -74,8 +75,12 @@ def parts_of(requests: Iterable[dict[str, Json]], most: int | None = None) -> li
     return [_written(part) for part in parts]
 
 
-def _is_silent(group: Sequence[SentSpan]) -> bool:
-    calls = (traced_call_of(sent.span) for sent in group)
+def _time(sent: SentSpan) -> int:
+    return sent.span.at or 0
+
+
+def _is_silent(group: tuple[str, Sequence[SentSpan]]) -> bool:
+    calls = (traced_call_of(sent.span) for sent in group[1])
     return not any(one is not None and one.has_content for one in calls)
 
 

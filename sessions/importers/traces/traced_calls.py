@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -100,16 +100,25 @@ def in_groups(calls: Iterable[TracedCall]) -> dict[str, list[TracedCall]]:
 
 
 def by_time(
-    those: Iterable[_Timed], time: Callable[[_Timed], int | None], most: int
+    those: Sequence[_Timed],
+    time: Callable[[_Timed], int | None],
+    most: int,
+    stored_until: Callable[[], int],
 ) -> Iterator[list[_Timed]]:
-    """What is in the order of its time, cut into some of about `most`. Those of one time stay
-    together: a call that is not later than stored ones has these written again."""
-    some: list[_Timed] = []
+    """What is in the order of its time, cut into some of about `most`. A call that is not later
+    than stored ones has these written again: those up to `stored_until` stay together, and those
+    of one time."""
+    if len(those) <= most:
+        yield [*those]
+        return
+    last, some = stored_until(), list[_Timed]()
     for one in those:
-        if len(some) >= most and (time(one) or 0) > (time(some[-1]) or 0):
+        at = time(one) or 0
+        if len(some) >= most and at > last:
             yield some
             some = []
         some.append(one)
+        last = max(last, at)
     yield some
 
 

@@ -138,6 +138,26 @@ def test_in_parts_the_same_is_stored(tree: str, most: int, monkeypatch: pytest.M
     assert stored(ours) == made_of([spans])
 
 
+def test_calls_before_the_last_stored_one_are_written_at_once(
+    appended: Counter[str], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(requests, "MOST_CALLS", 1)
+    monkeypatch.setattr(traces, "AT_ONCE", 1)
+    made, ours = Traced(), team()
+    main = made.begin("invoke_agent", None)
+    said = [text("user", "Find the kelp.")]
+    for number in range(6):
+        answer = text("assistant", f"At pier {number}.")
+        made.chat(main, said, answer)
+        said += [answer, text("user", "And then?")]
+    *calls, last = made.ended()
+    assert attempted(upload(ours, [calls[0], calls[3]]))
+    assert appended.total() == 2
+    assert attempted(upload(ours, [calls[1], calls[2], calls[4], last]))
+    assert appended.total() == 5, "two late ones at once, and each of the others"
+    assert stored(ours) == made_of([made.ended()])
+
+
 def test_ids_that_no_column_holds_leave_their_trace_out(monkeypatch: pytest.MonkeyPatch):
     ours, made = team(), separate_traces(2)
     append, broken = TracedGroup.append, set[str]()
