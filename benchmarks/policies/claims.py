@@ -137,19 +137,22 @@ def page(lines: Sequence[Line], sessions: int) -> Iterator[str]:
     )
     for source in CLAIMS:
         yield f"\n## {source}\n"
-        mine = [line for line in lines if line[0] == source]
+        mine = [line for line in lines if line[0] == source and is_listed(line)]
         for name in VERDICTS:
             if open_ := [line for line in mine if line[2] == "–" and line[3].startswith(name)]:
                 yield f"{name.capitalize()}: {'; '.join(_open(line) for line in open_)}.\n"
         yield "| claim | published | ours |\n" + "| --- " * 3 + "|"
         for line in mine:
-            if is_listed(line) and line[2] != "–":
+            if line[2] != "–":
                 yield "| " + " | ".join(cell.replace("|", "\\|") for cell in _row(line)) + " |"
 
 
 def is_listed(line: Line) -> bool:
-    """Return whether the page has a line: all but those that our code reaches by itself."""
+    """Return whether the page has a line: not those that our code reaches by itself, and not what
+    a source says of its own use."""
     _, claim, _, found = line
+    if found == THEIRS:
+        return False
     return found != REACHED or claim.ours.how.startswith(("logs", "["))
 
 
@@ -175,8 +178,8 @@ HEAD = """# Published numbers, and ours
 Written by `make claims LOGS=folder` ({origin}), with {sessions}. *Logs*: means over sessions of 30
 model calls or more and over 30,000 tokens, simulated, as shares of the session as recorded; a
 linked number is from that page; all others are from our code. The claims are in the
-[sources](../sources.md). Of {all}: {counts}; not listed are {unlisted} that our code reaches
-(`make claims` prints them). Try what needs a model with
+[sources](../sources.md). Of {all}: {counts}; `make claims` also prints the
+{unlisted} that our code reaches or that are their own use. Try what needs a model with
 [`contextlab probe`](../lab/lab.md#asking-a-model)."""
 
 
