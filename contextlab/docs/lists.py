@@ -38,8 +38,7 @@ def strategies() -> str:
 
 def importers() -> str:
     """The log formats in order of detection."""
-    found = ((f"`{one.name}`", one.files) for one in IMPORTERS.values())
-    return _table(("format", "files"), *found)
+    return "\n".join(f"- `{one.name}`: {one.files}" for one in IMPORTERS.values())
 
 
 def cache_rules() -> str:

@@ -65,7 +65,7 @@ NEW = {
 
 LISTED = {
     "strategy": ("docs/policies/strategies.md", "| `old_failures` |"),
-    "importer": ("docs/imports/importing.md", "| `chat-lines` |"),
+    "importer": ("docs/imports/importing.md", "- `chat-lines`: "),
     "cache-rule": (
         "docs/record/cache.md",
         "| Acme | 2,000 | steps of 1,000 | 10 minutes | no price |",
