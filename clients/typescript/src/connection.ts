@@ -2,7 +2,7 @@
 
 import type { paths } from './api.js';
 import { type Json, parsed } from './json.js';
-import { refusal, Unreachable } from './problems.js';
+import { Misaddressed, refusal, Unreachable } from './problems.js';
 
 /** How long a request is tried again by default, in seconds. */
 const PATIENCE = 180;
@@ -86,7 +86,8 @@ export class Connection {
   /**
    * Call an operation of the API, with retries; all attempts carry the same Idempotency-Key.
    *
-   * `address` is its path in the OpenAPI document below /api/v1/. Throws Refused and Unreachable.
+   * `address` is its path in the OpenAPI document below /api/v1/. Throws Refused and Unreachable,
+   * at once if it is Misaddressed.
    */
   async request<M extends Method, A extends Address>(
     method: M,
@@ -110,7 +111,7 @@ export class Connection {
     if (body !== undefined) headers['Content-Type'] = 'application/json';
     const limit = now() + this.patience;
     let pause = FIRST_PAUSE;
-    let last: string;
+    let last = '';
     for (;;) {
       let wait = pause * (0.5 + Math.random() / 2);
       try {
@@ -132,6 +133,8 @@ export class Connection {
         // fetch itself throws only these: no connection, a wrong CORS header, or no time left.
         if (!(error instanceof TypeError || error instanceof DOMException)) throw error;
         const { cause } = error as { cause?: unknown };
+        const lasting = cause instanceof Error ? misaddressed(this.url, cause, last !== '') : '';
+        if (lasting) throw new Misaddressed(lasting);
         last = `${error.message}${cause instanceof Error ? ` (${cause.message})` : ''}`;
       }
       if (now() + wait > limit) break;
@@ -142,6 +145,27 @@ export class Connection {
     const { pathname } = new URL(url);
     throw new Unreachable(`${this.url} did not answer ${method} ${pathname}: ${last}`);
   }
+}
+
+/** Codes by which Node names certificates that it does not trust. */
+const UNTRUSTED = /CERT|LEAF_SIGNATURE|INVALID_CA|HOSTNAME_MISMATCH/;
+
+/**
+ * What is wrong if a request would fail again; empty if it may not. A name must have failed before,
+ * because a network that just came up knows none.
+ */
+function misaddressed(url: string, cause: Error & { code?: string }, again: boolean): string {
+  const code = cause.code ?? '';
+  if (UNTRUSTED.test(code))
+    return (
+      `The certificate of ${url} is not trusted: ${cause.message}. Use the name that it is for; ` +
+      'set NODE_EXTRA_CA_CERTS to the certificate of an authority of your own'
+    );
+  if (code.includes('WRONG_VERSION_NUMBER') || cause.message.includes('wrong version number'))
+    return `${url} does not speak TLS. Use its address with http://`;
+  if (code === 'ENOTFOUND' && again)
+    return `There is no server of the name in ${url}. Check the address`;
+  return '';
 }
 
 /** Wait, in seconds. */

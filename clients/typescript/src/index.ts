@@ -7,6 +7,14 @@
 export type * from './answers.js';
 export type { components, paths } from './api.js';
 export type { Address, Answer, Given, Options } from './connection.js';
-export { NotManaged, OverBudget, Paused, type Problem, Refused, Unreachable } from './problems.js';
+export {
+  Misaddressed,
+  NotManaged,
+  OverBudget,
+  Paused,
+  type Problem,
+  Refused,
+  Unreachable,
+} from './problems.js';
 export { ContextLab, Session } from './sessions.js';
 export { wrap, type WrapOptions } from './wrapped.js';

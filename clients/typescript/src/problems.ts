@@ -53,7 +53,15 @@ export class Paused extends Refused {
  * Idempotency-Key, so nothing is stored twice.
  */
 export class Unreachable extends Error {
-  override name = 'Unreachable';
+  override name: string = 'Unreachable';
+}
+
+/**
+ * No answer, and trying again would not help: the certificate is not trusted, there is no TLS at
+ * the port, or there is no such name. Browsers do not say which; there it is Unreachable.
+ */
+export class Misaddressed extends Unreachable {
+  override name = 'Misaddressed';
 }
 
 /** A wrapped client was asked for what `wrap` cannot manage; nothing was sent. */

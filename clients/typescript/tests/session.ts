@@ -83,6 +83,20 @@ await run({
     return seen;
   },
 
+  /** A server that is addressed wrongly: what is said, and how often it was asked. */
+  async misaddressed() {
+    const { fetch } = globalThis;
+    let asked = 0;
+    globalThis.fetch = async (...given) => {
+      asked += 1;
+      // Without a network no name is known, and each is asked for again.
+      const unknown = Object.assign(new Error('getaddrinfo ENOTFOUND'), { code: 'ENOTFOUND' });
+      if (env.UNKNOWN) throw new TypeError('fetch failed', { cause: unknown });
+      return fetch(...given);
+    };
+    return [...(await failure(() => new ContextLab().session('s'))), asked];
+  },
+
   /** Calls that a person or a budget forbids. */
   async forbidden() {
     const session = await new ContextLab().session(env.CALLED ?? '');

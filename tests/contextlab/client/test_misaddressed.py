@@ -75,7 +75,9 @@ def test_push_says_at_once_that_a_certificate_is_not_trusted(listening, tmp_path
     assert (said.value.returncode, len(knocks)) == (1, 1)
 
 
-def test_a_server_without_tls_is_named(monkeypatch):
+@pytest.fixture
+def without_tls() -> Iterator[str]:
+    """An address with https:// of a server that speaks none."""
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def answer() -> None:
@@ -85,9 +87,12 @@ def test_a_server_without_tls_is_named(monkeypatch):
                 one.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
 
         threading.Thread(target=answer, daemon=True).start()
-        connection = Connection(f"https://127.0.0.1:{server.getsockname()[1]}", "clk_x")
-        with pytest.raises(Misaddressed, match="does not speak TLS"):
-            connection.request("GET", "x")
+        yield f"https://127.0.0.1:{server.getsockname()[1]}"
+
+
+def test_a_server_without_tls_is_named(without_tls: str):
+    with pytest.raises(Misaddressed, match="does not speak TLS"):
+        Connection(without_tls, "clk_x").request("GET", "x")
 
 
 @pytest.mark.parametrize(

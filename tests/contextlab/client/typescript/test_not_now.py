@@ -7,11 +7,12 @@ import json
 from contextlab.client import ContextLab
 from tests.conftest import Server, free_port
 from tests.contextlab.client.test_client_budgets import limit
+from tests.contextlab.client.test_misaddressed import listening, without_tls
 from tests.contextlab.client.test_paused import act
 from tests.contextlab.client.typescript.programs import Programs, lab, model, node
 from tests.provider import Provider
 
-__all__ = ["lab", "model", "node"]
+__all__ = ["lab", "listening", "model", "node", "without_tls"]
 
 
 def test_the_call_goes_out_unchanged_when_our_server_does_not_answer(
@@ -53,3 +54,21 @@ def test_a_budget_refuses_the_call_before_the_model_is_asked(
     limit(served, "ts broke", 0, "hard")
     name, said = node.run("claude", "once", PROVIDER=model.url, CALLED="ts broke")
     assert (name, said[:4], model.bodies) == ("OverBudget", "402:", [])
+
+
+def test_a_server_that_is_addressed_wrongly_is_named_at_once(
+    listening: tuple[int, list[int]], without_tls: str, node: Programs
+) -> None:
+    port, knocks = listening
+    url = f"https://127.0.0.1:{port}"
+    name, said, asked = node.run("session", "misaddressed", CONTEXTLAB_URL=url)
+    assert (name, asked, len(knocks)) == ("Misaddressed", 1, 1)
+    assert said.startswith(f"The certificate of {url} is not trusted: self-signed certificate.")
+    name, said, asked = node.run("session", "misaddressed", CONTEXTLAB_URL=without_tls)
+    assert (name, asked) == ("Misaddressed", 1)
+    assert f"{without_tls} does not speak TLS" in said
+    name, said, asked = node.run(
+        "session", "misaddressed", CONTEXTLAB_URL="http://lab.invalid", UNKNOWN="1"
+    )
+    assert (name, asked) == ("Misaddressed", 2)
+    assert "no server of the name in http://lab.invalid" in said
