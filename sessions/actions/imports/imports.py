@@ -74,14 +74,16 @@ def run_import(
     progress: Progress,
     if_changed: IfChanged = IfChanged.KEEP,
     pause: Callable[[], None] = lambda: None,
+    first: int = 0,
 ) -> None:
-    """Import every waiting file; unreadable ones are refused with a sentence.
+    """Import every waiting file, from the number of the `first` on; unreadable ones are refused
+    with a sentence.
 
     Files are imported completely or not at all, so an interrupted import can continue; `pause` is
     called between two of them and may raise.
     """
     between = _Between(pause)
-    files = list(import_run.files.order_by("pk"))
+    files = list(import_run.files.filter(pk__gte=first).order_by("pk"))
     for done, file in enumerate(files):
         progress(done, len(files))
         if file.state == ImportFile.State.WAITING:

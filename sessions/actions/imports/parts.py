@@ -17,6 +17,9 @@ from sessions.models.record import objects
 TURN = 10
 """Seconds after which a job makes room for others of its team that wait (our choice)."""
 
+FIRST = "first_part"
+"""Where a job's result has the number of the first file that is a part."""
+
 
 class PartEnded(Exception):
     """The job goes on later, with the parts that wait."""
@@ -55,6 +58,12 @@ def are_waiting(running: Running) -> bool:
     return exported_jobs(running).filter(state=Job.State.QUEUED, result__isnull=True).exists()
 
 
+def first_part(running: Running) -> int:
+    """The number of the first file that is a part, 0 if there are none. Requests that the job has
+    beside them have lower ones; they come later, as what they add may follow the parts."""
+    return int((running.job.result or {}).get(FIRST, 0))
+
+
 def keep_parts(
     running: Running, import_run: Import, requests: Sequence[ImportFile], parts: Sequence[bytes]
 ) -> None:
@@ -76,7 +85,7 @@ def keep_parts(
         with transaction.atomic():
             ImportFile.objects.bulk_create(rows)
             ImportFile.objects.filter(pk__in=[one.pk for one in requests]).delete()
-            running.keep({"parts": len(parts)})
+            running.keep({FIRST: rows[0].pk})
     except BaseException:
         objects.remove(stored)
         raise

@@ -3,7 +3,7 @@ again once, and not for each of them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -18,6 +18,7 @@ from sessions.actions.imports.parts import (
     ExporterTurn,
     are_waiting,
     exported_jobs,
+    first_part,
     keep_parts,
     named_together,
 )
@@ -64,18 +65,24 @@ def import_exported(
     """Import the requests of a job, and those that wait for others by then. Raises PartEnded,
     jobs.Lost."""
     turn, is_first = ExporterTurn(running), running.job.attempts == 1
-    is_in_parts = running.job.result is not None
     if not is_first:
-        give_back(running, import_run, is_in_parts=is_in_parts)
+        give_back(running, import_run)
     while True:
-        if is_first and not is_in_parts:
-            take_along(running, import_run)
-        if not is_in_parts:
-            import_together(running, import_run, count, if_changed)
-        run_import(import_run, count, partial(running.progress, unit="files"), if_changed, turn)
-        if not is_first or turn.is_long or not are_waiting(running):
+        is_all = False
+        if not first_part(running):
+            if is_first:
+                take_along(running, import_run)
+            is_all = import_together(running, import_run, count, if_changed)
+        first = first_part(running)
+        if first or is_all:
+            progress = partial(running.progress, unit="files")
+            run_import(import_run, count, progress, if_changed, turn, first)
+        if first:
+            running.keep(None)
+        if import_run.files.filter(state=ImportFile.State.WAITING).exists():
+            turn()
+        elif not is_first or turn.is_long or not are_waiting(running):
             return
-        is_in_parts = False
 
 
 def take_along(running: Running, import_run: Import) -> None:
@@ -94,14 +101,17 @@ def take_along(running: Running, import_run: Import) -> None:
         Job.objects.filter(pk__in=taken).delete()
 
 
-def give_back(running: Running, import_run: Import, *, is_in_parts: bool) -> None:
+def give_back(running: Running, import_run: Import) -> None:
     """Leave the first file that waits, because one of them failed. Of parts that was the first, and
     one other job has the rest; of requests it may be any, and each gets a job of its own."""
-    waiting = list(import_run.files.filter(state=ImportFile.State.WAITING).order_by("pk"))
-    if is_in_parts and waiting[1:]:
-        _give_job(running, waiting[1:], attempts=0, result=running.job.result)
+    waiting = import_run.files.filter(state=ImportFile.State.WAITING).order_by("pk")
+    first = first_part(running)
+    failed = waiting.filter(pk__gte=first).first()
+    others = [one for one in waiting if one != failed]
+    if first and others:
+        _give_job(running, others, attempts=0, result=running.job.result)
         return
-    for file in waiting[1:]:
+    for file in others:
         _give_job(running, [file], attempts=1, result=None)
 
 
@@ -119,10 +129,10 @@ def _give_job(
 
 def import_together(
     running: Running, import_run: Import, count: Count, if_changed: IfChanged
-) -> None:
+) -> bool:
     """Import waiting requests as one, with one report, or store them in parts if they have many
-    calls; files that are no requests are left. Raises jobs.Lost."""
-    requests = dict(_requests(import_run))
+    calls; files that are no requests are left. Returns whether those were all. Raises jobs.Lost."""
+    requests, is_all = _requests(import_run)
     stored = partial(stored_until, running.team, FORMAT)
     files, parts = list(requests), parts_of(requests.values(), stored)
     if len(parts) > 1:
@@ -133,24 +143,27 @@ def import_together(
         import_file(import_run.team, first, lambda: parts[0], count, if_changed)
         objects.remove(objects.uploaded(file.stored for file in others))
         ImportFile.objects.filter(pk__in=[file.pk for file in others]).delete()
+    return is_all
 
 
-def _requests(import_run: Import) -> Iterator[tuple[ImportFile, dict[str, Json]]]:
-    """The requests among the first files that wait, in their JSON form; one with more values than
-    any exporter's is refused."""
+def _requests(import_run: Import) -> tuple[dict[ImportFile, dict[str, Json]], bool]:
+    """The first requests that wait, in their JSON form, and whether those are all; one with more
+    values than any exporter's is refused."""
+    found: dict[ImportFile, dict[str, Json]] = {}
     size = 0
     for file in import_run.files.filter(state=ImportFile.State.WAITING).order_by("pk"):
         data = _read(file)
-        size += len(data)
-        if size > MOST_BYTES and size > len(data):
-            return
         try:
             request = request_in(data)
         except NotALog as error:
             refuse(file, error)
             continue
         if request is not None:
-            yield file, request
+            size += len(data)
+            if found and size > MOST_BYTES:
+                return found, False
+            found[file] = request
+    return found, True
 
 
 def _read(file: ImportFile) -> bytes:

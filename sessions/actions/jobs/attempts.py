@@ -85,7 +85,7 @@ class Running:
             jobs.wake(self.job.id, self.job.kind)
         raise jobs.Lost
 
-    def keep(self, result: dict[str, Any]) -> None:
+    def keep(self, result: dict[str, Any] | None) -> None:
         """Store the result in the caller's transaction: an attempt after this one, which died
         before it ended the job, finds it in `job.result`. Raises jobs.Lost."""
         held = Job.objects.filter(id=self.job.id, token=self.token, state=Job.State.RUNNING)

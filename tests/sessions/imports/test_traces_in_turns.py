@@ -158,6 +158,21 @@ def test_calls_before_the_last_stored_one_are_written_at_once(
     assert stored(ours) == made_of([made.ended()])
 
 
+@pytest.mark.usefixtures("one_call_per_part")
+def test_requests_beyond_one_reading_come_after_its_parts(
+    appended: Counter[str], monkeypatch: pytest.MonkeyPatch
+):
+    ours, made = team(), separate_traces(4)
+    for some in (made[:2], made[2:]):
+        upload(ours, [span for spans in some for span in spans])
+    monkeypatch.setattr(together, "MOST_BYTES", 1)
+    assert attempted(Job.objects.filter(kind=uploads.KIND).order_by("created")[0])
+    assert list(appended) == [f"{spans[0].context.trace_id:032x}" for spans in made]
+    paths = ImportFile.objects.order_by("pk").values_list("path", flat=True)
+    assert list(paths) == [f"OTLP traces, part {number} of 2" for number in (1, 2, 1, 2)]
+    assert Job.objects.get(kind=uploads.KIND).state == Job.State.DONE
+
+
 def test_ids_that_no_column_holds_leave_their_trace_out(monkeypatch: pytest.MonkeyPatch):
     ours, made = team(), separate_traces(2)
     append, broken = TracedGroup.append, set[str]()
