@@ -9,6 +9,7 @@ start itself is tested, use `subprocess`.
 from __future__ import annotations
 
 import atexit
+import gc
 import json
 import os
 import runpy
@@ -164,6 +165,13 @@ def _load() -> None:
         if name.partition(".")[0] not in OURS and not name.startswith(NOT_BEFORE):
             with suppress(ModuleNotFoundError):  # made by others while they were loaded
                 import_module(name)
+    from compaction import tokens
+    from compaction.prices import prices
+
+    tokens.count("")
+    prices.price("claude")
+    gc.collect()
+    gc.freeze()  # forks neither look through it nor copy it
 
 
 def _serve(control: socket.socket) -> dict[str, object]:
