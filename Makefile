@@ -11,8 +11,8 @@ PAGES := contextlab/static/contextlab/manifest.json
 CLIENT := clients/typescript
 CLIENT_SOURCES := $(shell find $(CLIENT)/src $(CLIENT)/tests -name '*.ts' -not -name api.ts 2>/dev/null) $(CLIENT)/package.json
 PAGE_SOURCES := $(shell find frontend -path frontend/node_modules -prune -o -type f -print 2>/dev/null)
-# Tests at once, a file in one process: its server is started once. More than there are processors makes them slower.
-JOBS ?= 2
+# Tests at once, a file in one process: its server is started once. For two processors: many wait for other processes.
+JOBS ?= 3
 # In the order of their folders: by their number, long files of few tests (browsers) would come last, one after another.
 AT_ONCE := -n $(JOBS) --dist loadfile --no-loadscope-reorder
 

@@ -40,7 +40,7 @@ from contextlab import cli
 for name in cli.COMMANDS:
     if name not in ("mcp", "new"):
         cli.loaded(name)
-import sessions.api
+import boto3.s3.transfer, psycopg, sessions.api
 sys.stdout.write(json.dumps(sorted(sys.modules)))
 """
 

@@ -36,6 +36,7 @@ def test_a_store_of_the_replaced_migrations_is_migrated_and_opened(stores):
     before = old.schema()
     old.query(A_CONTEXT)
     assert old.run("migrate") == (0, "")
+    assert len([*old.folder.glob("backups/*.zip")]) == 1
     applied = {name for (name,) in old.query("SELECT name FROM django_migrations")}
     assert {"0018_break_causes", "0001_squashed_0018_break_causes", "0019_words"} <= applied
 
