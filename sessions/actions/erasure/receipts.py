@@ -200,7 +200,10 @@ class ReceiptVerdict:
     def __str__(self) -> str:
         if self.signature == "changed":
             return "The receipt was changed after it was signed, so it proves nothing."
-        said = f"{self.checked:,} sessions and contents looked for. "
+        said = ""
+        if self.signature == "another key":
+            said = "Another CONTEXTLAB_SECRET_KEY made the signature: check it with that one. "
+        said += f"{self.checked:,} sessions and contents looked for. "
         if self.sessions or self.content:
             said += (
                 f"{self.sessions:,} sessions and {self.content:,} contents are in the store. If it "
@@ -210,8 +213,6 @@ class ReceiptVerdict:
             said += "None is in the store."
         if self.stored_again:
             said += f" {self.stored_again:,} contents were stored again by later sessions."
-        if self.signature == "another key":
-            said += " The signature cannot be checked: another secret key made it."
         return said
 
 

@@ -11,6 +11,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from compaction.context.blocks import KINDS
 from sessions.actions.assessments.session_verdicts import verdict_on_session
+from sessions.actions.reviews.fact_ledgers import is_over
 from sessions.actions.reviews.sizes import reported
 from sessions.figures import at_least
 from sessions.management.named import SESSION_HELP, find_session, find_team
@@ -85,6 +86,10 @@ class Command(BaseCommand):
         self._print(found, run, step, rows, total)
         if verdict is not None:
             self.stdout.write(verdict.sentence)
+        elif found.step_count and is_over(found):
+            self.stdout.write("Not assessed yet: `contextlab serve` does that while it runs.")
+        elif found.step_count:
+            self.stdout.write("Not assessed yet: its agent may still be at work.")
 
     def _list(self, team: Team, *, as_json: bool) -> None:
         newest = (
@@ -128,13 +133,13 @@ class Command(BaseCommand):
         hidden = f" + {session.hidden_tokens:,} hidden" if session.hidden_tokens else ""
         said = f"{total:,} tokens ({session.token_basis}){hidden}"
         prompt = reported(session, run, step)
+        at = f"at step {step}" if step <= session.step_count else f"after {step - 1:,} steps"
         if prompt is not None:
             uncertain = prompt - total - session.hidden_tokens
             said = f"{prompt:,} tokens as the provider reported; our count of the blocks: {said}"
             said += f", uncertain {uncertain:+,}".replace("-", "−") if uncertain else ""
         self.stdout.write(
-            f"{session} at step {step}, {run.policy_version or run.origin}: {len(rows)} "
-            f"blocks, {said}."
+            f"{session} {at}, {run.policy_version or run.origin}: {len(rows)} blocks, {said}."
         )
 
 

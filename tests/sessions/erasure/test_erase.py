@@ -269,10 +269,21 @@ def test_a_malformed_receipt_is_refused(
         call_command("erase", "--verify", str(file))
 
 
-def test_another_servers_receipt_is_told(program: Program, receipt: dict[str, Any], settings: Any):
+def test_another_servers_receipt_is_told(
+    program: Program,
+    receipt: dict[str, Any],
+    settings: Any,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+):
     settings.SECRET_KEY = "another" * 8
     said = verified(program, receipt)
     assert (said["holds"], said["signature"]) == (False, "another key")
+    (file := tmp_path / "receipt.json").write_text(json.dumps(receipt))
+    with pytest.raises(SystemExit):
+        call_command("erase", "--verify", str(file))
+    printed = capsys.readouterr().out
+    assert printed.startswith("cannot be checked: Another CONTEXTLAB_SECRET_KEY made the")
 
 
 def test_content_that_is_back_is_found(program: Program, receipt: dict[str, Any]):

@@ -39,8 +39,10 @@ def test_show_lists_what_stood_and_its_sum():
     assert shown["tokens"] == sum(row["tokens"] for row in shown["blocks"])
     assert (shown["origin"], shown["step"]) == ("recorded", 2)
     lines = output("show", "s1", "--step", "2").splitlines()
-    assert len(lines) == 4
-    assert "3 blocks" in lines[-1]
+    assert len(lines) == 5
+    assert "at step 2, recorded: 3 blocks" in lines[-2]
+    assert lines[-1].startswith("Not assessed yet: ")
+    assert "after 12 steps, recorded: " in output("show", "s1")
 
 
 def test_show_of_a_simulated_run_marks_what_was_replaced():
