@@ -17,12 +17,24 @@ from sessions.importers.traces.traced_calls import TracedCall
 from sessions.importers.traces.traced_contexts import OPENING, TracedContext, digest_in
 from sessions.importers.wire import Block as WireBlock
 from sessions.models import Block, Message, Session
-from sessions.models.web.statements import StatementAmong, given_int, given_uuid
+from sessions.models.web.statements import (
+    Statement,
+    StatementAmong,
+    given_int,
+    given_text,
+    given_uuid,
+)
 
 _KEYED = StatementAmong(
     lambda keys: Message.objects.filter(
         session_id=given_uuid("session"), seq__lt=given_int("before"), key__in=keys
     ).values_list("key")
+)
+
+_OF_CALL = Statement(
+    lambda: Block.objects.filter(
+        session_id=given_uuid("session"), tool_call=given_text("call")
+    ).values_list("position", "type", "tool")
 )
 
 AT_ONCE = 8
@@ -87,10 +99,22 @@ class StoredContext(TracedContext):
         if not stated:
             return self._stored_waiting(self._asking()) or super()._waiting(stated)
         # Calls with this id come first, stored or not, then those of a tool of this name.
-        call = self._stored_waiting(self._asking().filter(tool_call=stated))
+        call = self._stored_named(stated)
         if call is None and not any(one["id"] == stated for one in self._unanswered):
             call = self._stored_waiting(self._asking().filter(tool=stated))
         return call or super()._waiting(stated)
+
+    def _stored_named(self, call: str) -> WireBlock | None:
+        """The stored tool call of an id, if nothing answers it."""
+        # Cut and sorted here: SQLite would read the whole session by its positions.
+        found = _OF_CALL.rows(session=self.stored.pk, call=call)
+        rows = [one for one in found if one[0] < self.cut.position]
+        is_answered = call in self._answered or any(form == "tool_result" for _, form, _ in rows)
+        asked = sorted(tool for tool in rows if tool[1] == "tool_use")
+        if is_answered or not asked:
+            return None
+        self._answered.add(call)
+        return {"id": call, "name": asked[0][2]}
 
     def _asking(self) -> QuerySet[Block]:
         answers = Block.objects.filter(
