@@ -78,6 +78,7 @@ class Raw:
     body: bytes
     status: int = 200
     content_type: str = "application/json"
+    encoding: str = ""
 
 
 @dataclass(frozen=True)
@@ -204,7 +205,7 @@ class _Handler(BaseHTTPRequestHandler):
         if isinstance(reply, Failure):
             self._fail(reply)
         elif isinstance(reply, Raw):
-            self._bytes(reply.body, reply.content_type, reply.status)
+            self._bytes(reply.body, reply.content_type, reply.status, encoding=reply.encoding)
         elif isinstance(reply, Silence):
             self.provider._closing.wait()
             self.close_connection = True
@@ -252,8 +253,11 @@ class _Handler(BaseHTTPRequestHandler):
         status: int,
         share: float = 1,
         retry_after: int | None = None,
+        encoding: str = "",
     ) -> None:
         self.send_response(status)
+        if encoding:
+            self.send_header("Content-Encoding", encoding)
         self.send_header("Content-Type", content_type)
         self.send_header("Content-Length", str(len(data)))
         self.send_header("request-id", "req_test")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Literal
 
 from compaction.losses.quality import Fit
@@ -25,6 +25,8 @@ LATEST = 0.90
 CHEAP_READ, DEAR_READ = 0.25, 0.5
 """Cache read price as a share of the input price: cheap up to the first, expensive from the second
 (our choice: listed models charge 0.05 to 0.25, or give no discount)."""
+
+_MOST_SUMMARY = {one.name: one.metadata for one in fields(Compact)}["summary_tokens"]["max"]
 
 Task = Literal["editing", "research", "chat"]
 """The main activity of an agent: changing files, reading, or chatting."""
@@ -156,7 +158,7 @@ class _Known:
             return self._stay("summary_tokens", "few summaries lack what was needed later")
         # At most a twentieth of the window (our choice): more is not a summary.
         most = self.model.window // 20 if self.model.window else 10_000
-        value = min(-(-3 * now // 200) * 100, most)
+        value = min(-(-3 * now // 200) * 100, most, _MOST_SUMMARY)
         why = self._of_all(lacking, "lack files, errors, to-do items or facts needed later")
         if value <= now:
             return self._stay(

@@ -186,6 +186,8 @@ async def _answer(proxy: Proxy, request: Request) -> Response:
         return problem(413, f"The body exceeds {MOST_BODY >> 20} MB.")
     except httpx2.InvalidURL:
         return problem(400, "The path is no valid URL.")
+    except httpx2.DecodingError:
+        return problem(502, f"The answer of {at.provider} cannot be decompressed.")
     except httpx2.TransportError as error:
         return problem(502, f"{at.provider} did not answer: {type(error).__name__}.")
 

@@ -31,6 +31,9 @@ MOST_RECORDED = 64 * 1024 * 1024
 MOST_READ = 16 * 1024 * 1024
 """Bytes of an answer that is read before the agent has it; the model may read back in it."""
 
+_READ = frozenset(("", "identity", "gzip", "deflate"))
+"""Encodings of answers that are read; we ask for none, but a gateway may compress regardless."""
+
 LATE_SECONDS = 8.0
 """How long a call waits for its managed context, with a turn in the threads."""
 
@@ -115,7 +118,9 @@ class ManagedCall:
             return await self._passed(f"refused with {answer.status_code}")
         if answer.status_code != 200:
             return streamed(answer, "managed", untouched(answer))
-        if self._request.get("stream"):
+        if answer.headers.get("content-encoding", "").lower() not in _READ:
+            return streamed(answer, "managed; its answer is compressed", untouched(answer))
+        if self._request.get("stream") and "json" not in answer.headers.get("content-type", ""):
             body = self._relayed(answer, call)
             return streamed(answer, "managed", body, decoded=True)
         return await self._whole(answer, call)
@@ -158,10 +163,14 @@ class ManagedCall:
         except httpx2.HTTPStatusError as error:
             yield relay.refused(error.response.content)
         except EventTooLong:
-            said = self._form.error("api_error", "ContextLab: an event of the answer is too long")
-            yield relay.refused(encoded(said))
+            yield self._unread(relay, "an event of the answer is too long")
+        except httpx2.DecodingError:
+            yield self._unread(relay, "the answer cannot be decompressed")
         finally:
             await answer.aclose()
+
+    def _unread(self, relay: Relay, why: str) -> bytes:
+        return relay.refused(encoded(self._form.error("api_error", f"ContextLab: {why}")))
 
     async def _whole(self, answer: httpx2.Response, call: AgentCall) -> Response:
         answers: list[dict[str, Any]] = []

@@ -47,8 +47,10 @@ class SeenCall(NamedTuple):
 
     def reply(self, answer: bytes) -> dict[str, Any] | None:
         """The model's reply in an answer, streamed or not; None if it has none that we know."""
-        streamed = self.request.get("stream")
-        return self.form.known_reply(_whole(self.form, answer) if streamed else parsed(answer))
+        found = parsed(answer)  # some gateways do not stream
+        if found is None and self.request.get("stream"):
+            found = _whole(self.form, answer)
+        return self.form.known_reply(found)
 
     @property
     def continues(self) -> str:

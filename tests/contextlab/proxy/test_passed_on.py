@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -71,7 +72,7 @@ def test_a_stream_with_an_event_too_long_to_read_ends_with_an_error(
     lab: ContextLab, model: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(events, "LONGEST_EVENT", 100)
-    model.then(Raw(b"data: " + b"x" * 300_000))
+    model.then(Raw(b"data: " + b"x" * 300_000, content_type="text/event-stream"))
     with (
         proxy(lab.url, model) as url,
         agent(f"{url}/{key_of(lab)}/manage/anthropic") as client,
@@ -124,6 +125,58 @@ def test_an_answer_that_is_no_message_goes_on_as_it_came(
         address = f"{url}/{key_of(lab)}/{mode}/anthropic/v1/messages"
         answer = httpx2.post(address, json=request, headers=PROVIDER_HEADERS)
     assert (answer.status_code, answer.content) == (200, body)
+
+
+MESSAGE = {"id": "msg_1", "type": "message", "role": "assistant", "model": "m"} | {
+    "content": [{"type": "text", "text": "whole"}],
+    "stop_reason": "end_turn",
+    "usage": {"input_tokens": 1, "output_tokens": 1},
+}
+
+
+@pytest.mark.parametrize("mode", ["observe", "manage"])
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize("encoding", ["br", "zstd"])
+def test_an_answer_in_an_encoding_that_nobody_asked_for_is_not_touched(
+    lab: ContextLab, model: Provider, mode: str, streamed: bool, encoding: str
+) -> None:
+    kind = "text/event-stream" if streamed else "application/json"
+    model.then(Raw(b"\x28\xb5packed", content_type=kind, encoding=encoding))
+    request = {"messages": history(), "stream": streamed, **WITH}
+    with proxy(lab.url, model) as url:
+        address = f"{url}/{key_of(lab)}/{mode}/anthropic/v1/messages"
+        with httpx2.stream("POST", address, json=request, headers=PROVIDER_HEADERS) as answer:
+            assert b"".join(answer.iter_raw()) == b"\x28\xb5packed"
+    assert answer.headers["content-encoding"] == encoding
+    assert answer.headers["x-contextlab"].endswith("its answer is compressed")
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_an_answer_whose_compression_is_damaged_is_named(
+    lab: ContextLab, model: Provider, streamed: bool
+) -> None:
+    kind = "text/event-stream" if streamed else "application/json"
+    model.then(Raw(b"nonsense", content_type=kind, encoding="gzip"))
+    request = {"messages": history(), "stream": streamed, **WITH}
+    with proxy(lab.url, model) as url:
+        address = f"{url}/{key_of(lab)}/manage/anthropic/v1/messages"
+        answer = httpx2.post(address, json=request, headers=PROVIDER_HEADERS)
+    assert answer.status_code == (200 if streamed else 502)
+    assert "cannot be decompressed" in answer.text
+
+
+@pytest.mark.parametrize("mode", ["observe", "manage"])
+def test_a_message_in_place_of_a_stream_reaches_the_agent_and_is_stored(
+    lab: ContextLab, model: Provider, mode: str
+) -> None:
+    model.then(Raw(json.dumps(MESSAGE).encode()))
+    request = {"messages": history(), "stream": True, **WITH}
+    named = PROVIDER_HEADERS | {"x-contextlab-session": f"unstreamed-{mode}"}
+    with proxy(lab.url, model) as url:
+        address = f"{url}/{key_of(lab)}/{mode}/anthropic/v1/messages"
+        assert httpx2.post(address, json=request, headers=named).json() == MESSAGE
+    stored = lab.session(f"unstreamed-{mode}").messages()
+    assert stored[-1]["content"][0]["text"] == "whole"
 
 
 @pytest.mark.parametrize("mode", ["observe", "manage"])
