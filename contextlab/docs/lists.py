@@ -76,7 +76,7 @@ def main(arguments: list[str]) -> int:
     from contextlab.docs.references import commands, operations
 
     stale = []
-    more = {"docs/web/commands.md": commands, "docs/web/operations.md": operations}
+    more = {"docs/web/commands.md": commands, "docs/web/api.md": operations}
     for name, made in (LISTS | more).items():
         path = ROOT / name
         text = path.read_text(encoding="utf-8")

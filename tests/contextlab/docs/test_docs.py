@@ -130,25 +130,14 @@ def test_numbers_of_decisions_ascend() -> None:
     assert numbers == sorted(set(numbers)) != []
 
 
-def test_commands_are_listed_with_their_verbs_and_choices() -> None:
+def test_commands_are_listed_with_their_verbs() -> None:
     listed = commands().splitlines()
-    for row in (
-        "    - `add name --kind=words|pattern --replacement=`",
-        "    - `incoming on|off`",
-        "    - `show masked|stored`",
-        "    - `remove name`",
-        "- `doctor --port=`: Check the installation.",
-        "- `token`: Create, list and revoke API keys.",
-    ):
-        assert row in listed
-    assert not any("--json" in row for row in listed)
+    assert "- `doctor`: Check the installation." in listed
+    assert "- `token create|list|revoke`: Create, list and revoke API keys." in listed
+    assert len(listed) == len(list(available()))
 
 
-def test_operations_are_listed_with_what_a_key_needs() -> None:
-    listed = operations().splitlines()
-    assert "- `GET /holds` (erase): the team's legal holds" in listed
-    assert any(row.startswith("- `POST /erasures` (erase): ") for row in listed)
-    assert (
-        "- `PUT /sessions/{session_id}`: Create a session under your own id, or update it" in listed
-    )
-    assert any(row.startswith("- `POST /rollouts/{rollout_id}/accept` (people)") for row in listed)
+def test_operations_are_listed_by_group() -> None:
+    listed = operations()
+    assert "- **Pins**: `…/pins`, `…/pins/{seq}`\n" in listed
+    assert len(re.findall("`[^`]+`", listed)) >= len(document(api)["paths"])
