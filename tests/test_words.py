@@ -115,6 +115,7 @@ def _visible(markup: str) -> str:
 
 def _documents() -> Iterator[Path]:
     yield from ROOT.glob("docs/**/*.md")
+    yield from ROOT.glob("benchmarks/**/*.md")
     yield from (
         ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "Makefile")
     )
