@@ -81,8 +81,8 @@ class McpTools:
         text: Annotated[str, Field(description="a path, name, number or phrase")],
         session: SessionName = "",
         run: Annotated[
-            str, Field(description="managed: the contexts that we built; or recorded")
-        ] = "managed",
+            str, Field(description="seen: what the model saw; managed: what we built; or recorded")
+        ] = "seen",
         step: Annotated[
             int, Field(description="a step that needed it; 0 for the first that did", ge=0)
         ] = 0,

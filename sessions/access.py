@@ -13,6 +13,7 @@ from sessions.actions.accounts import audit
 from sessions.actions.accounts.teams import LOCAL_TEAM
 from sessions.actions.archives.unpack import opened
 from sessions.actions.record.erased import refuse_named
+from sessions.actions.reviews.losses import seen_run
 from sessions.models import Key, Membership, Run, Session, Team
 from sessions.models.accounts.teams import Right
 from sessions.models.erasure.kept import SessionErased
@@ -238,9 +239,15 @@ def run_of(request: HttpRequest, session: Session) -> Run:
     return run_named(session, request.GET.get("run") or "recorded")
 
 
+SEEN = "seen"
+"""Names the run whose contexts the model saw: the managed one if there is one."""
+
+
 def run_named(session: Session, wanted: str) -> Run:
     """The run with that name. Raises Http404."""
-    if wanted in (Run.Origin.RECORDED, Run.Origin.MANAGED):
+    if wanted == SEEN:
+        run = seen_run(session)
+    elif wanted in (Run.Origin.RECORDED, Run.Origin.MANAGED):
         run = _OF_ORIGIN.first(session=session.pk, origin=wanted)
     else:
         run = _other_run(session, wanted)

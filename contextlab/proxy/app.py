@@ -168,7 +168,11 @@ async def _answer(proxy: Proxy, request: Request) -> Response:
     at = address_of(request)
     if at.provider not in proxy.upstreams:
         named = ", ".join(proxy.upstreams)
-        return problem(404, f"There is no provider {at.provider!r}. Use one of: {named}.")
+        return problem(
+            404,
+            f"There is no provider {at.provider!r}. Use one of: {named}. A key may come before it, "
+            f"and begins with {TOKEN}.",
+        )
     # Known keys are checked again while the call is prepared.
     accepts = asyncio.ensure_future(proxy.keys.accepts(at.key))
     try:

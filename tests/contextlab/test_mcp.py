@@ -62,6 +62,9 @@ async def test_an_agent_asks_over_stdio(lab: ContextLab, ref: str, tmp_path: Pat
         assert "harbor" in found[0]["text"]
         why = await asked(client, "why_forgotten", text=LOG.splitlines()[1500])
         assert (why["run"], why["stays"][-1]["state"]) == ("balanced@1", "retrievable")
+        lab.session("imported").append([{"role": "user", "content": "Mind the heron."}])
+        why = await asked(client, "why_forgotten", text="heron", session="imported")
+        assert why["run"] == "recorded"
         assert (await asked(client, "session_status"))["external_id"] == "long"
         assert (await asked(client, "compact_now", instructions="Keep paths."))["job"]
         wrong = await client.call_tool("read_back", {"ref": "m99.0@00000000"})

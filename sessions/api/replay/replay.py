@@ -28,7 +28,7 @@ from sessions.models.web.statements import StatementAmong, given_int, given_uuid
 
 ROWS_AT_ONCE = 500
 LAST = 999_999_999
-RUN = "recorded, managed, the name of a simulated policy, or a run id"
+RUN = "recorded, managed, seen (what the model saw), the name of a simulated policy, or a run id"
 UNCHANGED: dict[str, Any] = {"responses": {304: {"description": "Not Modified"}}}
 _ACCEPTS_GZIP = re.compile(r"\bgzip\b")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from argparse import ArgumentParser
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
@@ -19,6 +20,9 @@ from sessions.importers import IMPORTERS
 from sessions.importers.decoded import NotALog
 from sessions.management.named import find_team
 from sessions.models import ImportFile, Session, Team
+
+REASON = 300
+"""Characters of the reason for a refusal; the page and --json have all of them."""
 
 
 class Command(BaseCommand):
@@ -108,9 +112,12 @@ class Command(BaseCommand):
             self.stderr.write(f"\r{done}/{total} files", ending="\n" if done == total else "")
 
     def _print(self, result: dict[str, Any]) -> None:
+        refused = 0
         for file in result["files"]:
             if file["state"] == ImportFile.State.REFUSED:
-                self.stdout.write(f"refused  {file['path']}: {file['problems'][0]}")
+                refused += 1
+                why = shorten(file["problems"][0], REASON, placeholder=" …")
+                self.stdout.write(f"refused  {file['path']}: {why}")
                 continue
             self.stdout.write(
                 f"{ImportFile.State(file['state']).label:8} {file['path']}  {file['format']}: "
@@ -122,7 +129,8 @@ class Command(BaseCommand):
                 self.stdout.write(f"         {problem}")
         self.stdout.write(
             f"{_many(result['sessions'], 'session')}, {_many(result['messages'], 'message')} "
-            f"({result['new_messages']} new), {_many(result['calls'], 'model call')}."
+            f"({result['new_messages']} new), {_many(result['calls'], 'model call')}"
+            f"{f', {refused} refused' if refused else ''}."
         )
 
 

@@ -24,7 +24,7 @@ from sessions.actions.policies.policies import UnknownPolicy, named_version
 from sessions.figures import change
 from sessions.management.defined import defined
 from sessions.management.logs import Logged, fullest, sessions_at
-from sessions.management.named import find_team
+from sessions.management.named import find_session, find_team
 from sessions.models import Session
 from sessions.models.lab.simulated_sums import sums
 
@@ -133,7 +133,7 @@ class Command(BaseCommand):
             if path.exists():
                 yield from sessions_at(path, self.stderr.write)
             else:
-                yield _stored(name, team)
+                yield StoredSession(find_session(name, team))
 
     def _progress(self, done: int, total: int) -> None:
         if self.stderr.isatty():
@@ -191,15 +191,6 @@ def _policy(named: str, team: str | None) -> Policy:
         raise CommandError(f"{named} cannot be read: {error.strerror}.", returncode=1) from None
     except (UnreadablePolicy, InvalidPolicy) as error:
         raise CommandError(f"{named}: {error}.", returncode=2) from None
-
-
-def _stored(name: str, team: str | None) -> StoredSession:
-    found = Session.objects.named_in(find_team(team), name)
-    if found is None:
-        raise CommandError(
-            f"There is no file and no session of this team called {name!r}.", returncode=2
-        )
-    return StoredSession(found)
 
 
 def _compared(mine: dict[str, Any], recorded: dict[str, Any]) -> str:
