@@ -61,8 +61,8 @@ check: setup $(CLIENT)/build/.built ## what must be clean before a commit: lint,
 bench: setup ## the figures of docs/speed.md, measured here; takes about half an hour
 	@$(BIN)/python -m benchmarks
 
-claims: setup ## what our sources publish, and ours beside it; with LOGS=folder also of sessions, into benchmarks/policies/claims.md
-	@$(BIN)/python -m benchmarks.policies.claims $(if $(LOGS),$(LOGS) --out benchmarks/policies/claims.md)
+claims: setup ## what our sources publish, and ours beside it; with LOGS=folder also of sessions, into benchmarks/policies/reports/claims.md
+	@$(BIN)/python -m benchmarks.policies.claims $(if $(LOGS),$(LOGS) --out benchmarks/policies/reports/claims.md)
 
 soak: setup ## ten minutes of thirty appends a second and an agent at work: latency, CPU, memory, log size
 	@$(BIN)/python -m benchmarks.live.stream --minutes 10

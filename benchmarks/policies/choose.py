@@ -1,6 +1,6 @@
-"""How `balanced` was chosen, by cross-validation: the tables in docs/policies/choosing.md.
+"""How `balanced` was chosen, by cross-validation: the tables in reports/choosing.md.
 
-    python -m benchmarks.policies.choose FOLDER [--fresh FOLDER…] [--out docs/policies/choosing.md]
+    python -m benchmarks.policies.choose FOLDER [--fresh FOLDER…] [--out FILE]
 
 Every folder in FOLDER that holds logs is a repository, and a fold: the settings that are cheapest
 with read-backs charged, among those that keep enough needs and edits, are chosen on the others and
@@ -214,7 +214,7 @@ def page(chosen_on: Sequence[Row], fresh: Sequence[Row]) -> Iterator[str]:
         f"Written by `python -m benchmarks.policies.choose` ({commit_and_date()}), simulated: "
         "the agent is assumed to behave as\nrecorded. Cost is against the sessions as recorded, "
         "vendor compactions included; columns:\n"
-        "[sources](../sources.md#needed-later-recall)."
+        "[sources](../../../docs/sources.md#needed-later-recall)."
     )
     held = [row for _, _, rows in held_out(chosen_on) for row in rows]
     low, high = interval(held)

@@ -1,6 +1,6 @@
-"""Every number that our sources publish, and ours beside it: benchmarks/policies/claims.md.
+"""Every number that our sources publish, and ours beside it: reports/claims.md.
 
-    python -m benchmarks.policies.claims [PATH…] [--out benchmarks/policies/claims.md]
+    python -m benchmarks.policies.claims [PATH…] [--out FILE]
 
 Paths are logs or folders of logs, of whatever format: of their sessions of 30 model calls or more
 and over 30,000 tokens some lines take the mean (some seconds a session, two processes). Without
@@ -123,7 +123,7 @@ def judged(rows: Sequence[Row]) -> Iterator[Line]:
 
 
 def page(lines: Sequence[Line], sessions: int) -> Iterator[str]:
-    """Return the paragraphs and rows of benchmarks/policies/claims.md."""
+    """Return the paragraphs and rows of benchmarks/policies/reports/claims.md."""
     starts = (next(one for one in VERDICTS if found.startswith(one)) for *_, found in lines)
     counts = Counter(starts)
     yield HEAD.format(
@@ -178,9 +178,9 @@ HEAD = """# Published numbers, and ours
 Written by `make claims LOGS=folder` ({origin}), with {sessions}. *Logs*: means over sessions of 30
 model calls or more and over 30,000 tokens, simulated, as shares of the session as recorded; a
 linked number is from that page; all others are from our code. The claims are in the
-[sources](../../docs/sources.md). Of {all}: {counts}; `make claims` also prints the
+[sources](../../../docs/sources.md). Of {all}: {counts}; `make claims` also prints the
 {unlisted} that our code reaches or that are their own use. Try what needs a model with
-[`contextlab probe`](../../docs/lab/lab.md#asking-a-model)."""
+[`contextlab probe`](../../../docs/lab/lab.md#asking-a-model)."""
 
 
 def main() -> None:

@@ -106,7 +106,7 @@ def preset(place: str) -> Ours:
 
 def cited(page: str, words: str, value: float) -> Ours:
     """A figure that only another page of docs/ has; its words have to be there."""
-    return code(f'[{page}](../../docs/{page}): "{words}"', lambda: value)
+    return code(f'[{page}](../../../docs/{page}): "{words}"', lambda: value)
 
 
 def over(key: str, how: str) -> Ours:

@@ -67,7 +67,7 @@ CODEGENIUS = (
           most(3_000)),
     Claim("a summary, in the English digest", "2 to 3 KB",
           code("the same summary", lambda: len(made.summary().encode()) / 1_000), most(3), "KB",
-          "limited in [tokens](../../docs/policies/strategies.md#compaction)"),
+          "limited in [tokens](../../../docs/policies/strategies.md#compaction)"),
     same("share of the window that starts a summary", 0.7, "%", "offload-first: compact.trigger"),
     same("a new topic compacts history over", 3_000, "tokens", "offload-first: compact.least_cold"),
     same("while the cache is warm, of over", 30_000, "tokens", "offload-first: compact.least_warm"),

@@ -1,6 +1,6 @@
-"""What each mechanism of `balanced` adds, and what others would: docs/policies/mechanisms.md.
+"""What each mechanism of `balanced` adds, and what others would: reports/mechanisms.md.
 
-    python -m benchmarks.policies.mechanisms FOLDER… [--out docs/policies/mechanisms.md]
+    python -m benchmarks.policies.mechanisms FOLDER… [--out FILE]
 
 Each is taken away or added alone, on all logs in the folders. Figures only, nothing of the logs.
 """
@@ -112,7 +112,7 @@ def page(rows: Sequence[Row]) -> Iterator[str]:
         )
     yield (
         f"\nChange nothing: {'; '.join(unchanged)}. The board has no row: "
-        "simulations have none. [Its own figures](strategies.md#boards)."
+        "simulations have none. [Its own figures](../../../docs/policies/strategies.md#boards)."
     )
 
 

@@ -1,4 +1,4 @@
-"""Our contexts beside other systems on the same recorded requests: benchmarks/policies/peers.md.
+"""Our contexts beside other systems on the same recorded requests: reports/peers.md.
 
     python -m benchmarks.policies.peers measure --harness H --python P --to FOLDER SESSION ...
     python -m benchmarks.policies.peers page FOLDER ...
@@ -237,7 +237,7 @@ def main() -> int:
         given.to.mkdir(parents=True, exist_ok=True)
         measure(Bench(given.harness, given.python, given.to, given.sessions))
     else:
-        out = ROOT / "benchmarks/policies/peers.md"
+        out = ROOT / "benchmarks/policies/reports/peers.md"
         out.write_text(page(given.folders, out.read_text()))
     return 0
 

@@ -1,6 +1,6 @@
-"""Every preset over real logs: the tables in docs/policies/presets.md.
+"""Every preset over real logs: the tables in reports/presets.md.
 
-    python -m benchmarks.policies.presets PATH… [--json FILE] [--out docs/policies/presets.md]
+    python -m benchmarks.policies.presets PATH… [--json FILE] [--out FILE]
 
 Reads every log below the paths, of whatever format, takes sessions of 30 model calls or more and
 over 30,000 tokens (one that several logs hold once, from the longest), and puts each under every
@@ -213,7 +213,7 @@ def _why(row: Row) -> str:
 
 
 def document(rows: Sequence[Row]) -> str:
-    """Build the page docs/policies/presets.md."""
+    """Build the page benchmarks/policies/reports/presets.md."""
     sessions = len({row["session"] for row in rows})
     parts = [HEAD.format(origin=commit_and_date(), sessions=sessions), *table(rows)]
     parts += ["", "## `balanced` by format", "", *by_format(rows)]
@@ -225,9 +225,10 @@ HEAD = """# Presets on real sessions
 
 Written by `benchmarks/policies/presets.py` ({origin}) over {sessions} recorded sessions of 30 model
 calls or more and over 30,000 tokens, simulated: the agent is assumed to behave as recorded.
-`balanced` was chosen on some of them; [choosing](choosing.md) has others. Columns:
-[sources](../sources.md#needed-later-recall); *content tokens* are without the hidden prompt,
-against everything that arrived. Costs are against the sessions as recorded.
+`balanced` was chosen on some of them; [choosing](choosing.md) has others.
+Columns: [sources](../../../docs/sources.md#needed-later-recall);
+*content tokens* are without the hidden prompt, against everything that arrived.
+Costs are against the sessions as recorded.
 
 ## All formats
 """

@@ -121,7 +121,7 @@ PRESETS: dict[str, Policy] = {
 }
 """Policies that reproduce known systems, and our own.
 
-`balanced` (ours, the default, by measurement: docs/policies/presets.md): results of commands and
+`balanced` (ours, the default, by measurement: docs/policies/policies.md): results of commands and
 searches over 8,000 tokens enter as excerpts; results that are no longer needed are offloaded when
 that pays, readings of files only once they were changed, read again, or their task is over, and
 lines of them stay; if 90 % of the room is still full, history is summarized. What the agent said

@@ -13,7 +13,7 @@ from compaction.proposals.strategy import Place, Remark
 class Payback:
     """When tool inputs and outputs are ripe, and when ripe ones are offloaded.
 
-    All numbers are our choice, by measurement (docs/policies/presets.md); the formula is in
+    All numbers are our choice, by measurement (docs/policies/policies.md); the formula is in
     docs/sources.md, Worked cache example.
     """
 
