@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from django.db.models import Exists, OuterRef, QuerySet
 
 from sessions.actions.imports.traced_cut import (
@@ -100,9 +102,15 @@ class StoredContext(TracedContext):
             return self._stored_waiting(self._asking()) or super()._waiting(stated)
         # Calls with this id come first, stored or not, then those of a tool of this name.
         call = self._stored_named(stated)
-        if call is None and not any(one["id"] == stated for one in self._unanswered):
+        if call is None and not self._unanswered.has_id(stated) and stated in self._stored_tools:
             call = self._stored_waiting(self._asking().filter(tool=stated))
         return call or super()._waiting(stated)
+
+    @cached_property
+    def _stored_tools(self) -> set[str]:
+        """The tools that were called, read once."""
+        called = self.stored.blocks.filter(type="tool_use").order_by()
+        return set(called.values_list("tool", flat=True).distinct())
 
     def _stored_named(self, call: str) -> WireBlock | None:
         """The stored tool call of an id, if nothing answers it."""

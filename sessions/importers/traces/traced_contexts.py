@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from sessions.importers.records import Log, Message, Rewind, Session
 from sessions.importers.traces.said import TraceMessage, digest_of
 from sessions.importers.traces.traced_calls import TracedCall, counted_calls, in_groups
+from sessions.importers.traces.unanswered import Unanswered
 from sessions.importers.wire import Block
 
 TOOLS = "tools"
@@ -116,7 +117,7 @@ class TracedContext:
         self._keys: list[str] = []
         self._used: Counter[str] = Counter()
         self._tools = ""
-        self._unanswered: list[Block] = []
+        self._unanswered = Unanswered()
         self._unread = 0
 
     @property
@@ -201,7 +202,7 @@ class TracedContext:
             if block.get("type") == "tool_use":
                 block["id"] = block.get("id") or f"{key}.{place}"
                 self.asked.add(block["id"])
-                self._unanswered.append(block)
+                self._unanswered.add(block)
             elif block.get("type") == "tool_result":
                 call = self._waiting(block.get("tool_use_id"))
                 if call is not None:
@@ -209,15 +210,7 @@ class TracedContext:
 
     def _waiting(self, stated: str | None) -> Block | None:
         """The tool call that a result answers, by its id, else its tool; from now on it has one."""
-        call: Block | None = None
-        for name in ("id", "name"):
-            waiting = (one for one in self._unanswered if stated and one[name] == stated)
-            if call := next(waiting, None):
-                break
-        call = call or (None if stated else next(iter(self._unanswered), None))
-        if call is not None:
-            self._unanswered.remove(call)
-        return call
+        return self._unanswered.take(stated)
 
     def _unused(self, key: str) -> str:
         self._used[key] += 1
