@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
+from uuid import UUID
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
-from django.db.models import F, Max
+from django.db.models import Max
 from django.utils import timezone
 
 from sessions.actions.accounts import audit
@@ -16,6 +17,7 @@ from sessions.actions.accounts.members import LastOwner
 from sessions.actions.archives.unpack import open_all
 from sessions.actions.erasure import content, people, receipts, remnants, rows
 from sessions.actions.erasure.remnants import Heard
+from sessions.actions.erasure.taken import came_late, take
 from sessions.actions.jobs import jobs
 from sessions.actions.jobs.attempts import JobOutcome, PermanentFailure, Running
 from sessions.actions.record.erased import CHUNK, Uses, shas_of
@@ -65,6 +67,21 @@ def carry_out(erasure: Erasure, heard: Heard = lambda: None) -> None:
     if erasure.finished is not None:
         return
     collect(erasure, heard)
+    _erase_sessions(erasure, heard)
+    while late := came_late(erasure):
+        with transaction.atomic():
+            take(erasure, late)
+            _count(erasure, late, heard)
+        _erase_sessions(erasure, heard)
+    if erasure.kind == Erasure.Kind.MEMBER:
+        _erase_member(erasure)
+    elif erasure.kind == Erasure.Kind.TEAM:
+        people.erase_team(erasure)
+    erase_blobs(erasure, heard)
+    finish(erasure, heard)
+
+
+def _erase_sessions(erasure: Erasure, heard: Heard) -> None:
     for one in erasure.sessions.filter(gone=None).order_by("pk"):
         session = Session.objects.filter(pk=one.session).select_related("team").first()
         if session is not None and erasure.content_only:
@@ -74,12 +91,6 @@ def carry_out(erasure: Erasure, heard: Heard = lambda: None) -> None:
         elif session is not None:
             _erase_session(erasure, session, heard)
         ErasedSession.objects.filter(pk=one.pk).update(gone=timezone.now())
-    if erasure.kind == Erasure.Kind.MEMBER:
-        _erase_member(erasure)
-    elif erasure.kind == Erasure.Kind.TEAM:
-        people.erase_team(erasure)
-    erase_blobs(erasure, heard)
-    finish(erasure, heard)
 
 
 def _erase_member(erasure: Erasure) -> None:
@@ -101,7 +112,10 @@ def collect(erasure: Erasure, heard: Heard) -> None:
     """Stop the sessions' jobs, count their rows, and note their content, once."""
     if rows.name_of(Session) in erasure.counts:
         return
-    ids = list(erasure.sessions.values_list("session", flat=True))
+    _count(erasure, list(erasure.sessions.values_list("session", flat=True)), heard)
+
+
+def _count(erasure: Erasure, ids: list[UUID], heard: Heard) -> None:
     for start in range(0, len(ids), CHUNK):
         some = ids[start : start + CHUNK]
         named = [str(pk) for pk in some]
@@ -232,11 +246,5 @@ def _check_gone(erasure: Erasure) -> None:
             some = some.filter(content_erased=None)
         if some.exists():
             raise NotGone
-
-
-def touch(sessions: Iterable[Session]) -> None:
-    """Announce sessions that are being erased to open pages."""
-    for session in sessions:
-        Session.objects.filter(pk=session.pk).update(version=F("version") + 1)
-        hint(f"session:{session.pk}", session.version + 1)
-        hint(f"sessions:{session.team_id}", session.version + 1)
+    if came_late(erasure):
+        raise NotGone

@@ -25,6 +25,9 @@ VERSION = 1
 FILE = "erasures.jsonl"
 """In the data directory: a receipt per line, only ever appended to."""
 
+WITH_SUB_AGENTS = frozenset(("session", "task", "metadata", "text"))
+"""Kinds of erasures that take the sub-agents of their sessions, those that come later, too."""
+
 _SALT = "contextlab.erasure"
 
 
@@ -243,10 +246,18 @@ def _sessions_left(team: Team, receipt: Mapping[str, Any]) -> int:
     wanted = {one["id"] for one in receipt["sessions"]}
     names = {one["external_id"] for one in receipt["sessions"]}
     salt = receipt["salt"]
-    ids = rows.values_list("pk", "external_id").iterator()
     if receipt["content_only"]:
-        return sum(str(pk) in wanted for pk, _ in ids)
-    return sum(str(pk) in wanted or hashed(salt, name) in names for pk, name in ids)
+        return sum(str(pk) in wanted for pk in rows.values_list("pk", flat=True).iterator())
+
+    def is_named(name: str) -> bool:
+        return hashed(salt, name) in names
+
+    below = receipt["kind"] in WITH_SUB_AGENTS
+    found = rows.values_list("pk", "external_id", "parent_external_id")
+    return sum(
+        str(pk) in wanted or is_named(name) or bool(below and parent) and is_named(parent)
+        for pk, name, parent in found.iterator()
+    )
 
 
 def _content_left(team: Team, receipt: Mapping[str, Any]) -> list[str]:

@@ -11,16 +11,15 @@ from uuid import UUID
 
 from django.db import transaction
 from django.db.models import QuerySet
-from django.utils import timezone
 
 from sessions.actions.accounts import audit
 from sessions.actions.accounts.members import keep_an_owner
 from sessions.actions.erasure import erase, people, receipts, rows, unread
 from sessions.actions.erasure.holds import Held, refuse_held
+from sessions.actions.erasure.taken import take
 from sessions.actions.jobs import jobs
 from sessions.actions.record.erased import CHUNK
-from sessions.models import ErasedSession, Erasure, Membership, Session, Team
-from sessions.models.erasure.erasures import keyed_name
+from sessions.models import Erasure, Membership, Session, Team
 
 Kind = Erasure.Kind
 FIRST = 20
@@ -115,7 +114,7 @@ def begin(
             member=_person(team, rule, actor),
             counts=dict(counts),
         )
-        many = sum(_take(erasure, part) for part in _parts(sessions))
+        many = sum(take(erasure, part) for part in _parts(sessions))
         if not many and not erasure.counts and rule.kind not in (Kind.MEMBER, Kind.TEAM):
             raise NothingToErase("Nothing is stored under this name, so nothing was erased.")
         erasure.job = jobs.enqueue(team, erase.KIND, {"erasure": str(erasure.pk)})
@@ -147,23 +146,3 @@ def _person(team: Team, rule: ErasureRule, actor: audit.Actor) -> int | None:
 
 def _parts(sessions: Sequence[UUID]) -> Iterable[Sequence[UUID]]:
     return (sessions[start : start + CHUNK] for start in range(0, len(sessions), CHUNK))
-
-
-def _take(erasure: Erasure, ids: Sequence[UUID]) -> int:
-    """Mark sessions as being erased, unless they are."""
-    stored = Session.objects.for_team(erasure.team).filter(pk__in=list(ids), erasing=None)
-    found = list(stored.select_for_update().only("pk", "external_id", "version", "team_id"))
-    ErasedSession.objects.bulk_create(
-        ErasedSession(
-            erasure=erasure,
-            team=erasure.team,
-            session=one.pk,
-            name="" if erasure.content_only else keyed_name(erasure.team_id, one.external_id),
-            named=receipts.hashed(erasure.salt, one.external_id),
-        )
-        for one in found
-    )
-    mine = Session.objects.filter(pk__in=[one.pk for one in found])
-    mine.update(erasing=timezone.now())
-    erase.touch(found)
-    return len(found)

@@ -134,6 +134,8 @@ def put_session(team: Team, external_id: str, fields: SessionFields) -> tuple[Se
         session, created = Session.objects.select_for_update().get_or_create(
             team=team, external_id=external_id, defaults={"source": LIVE}
         )
+        if created and fields.parent:
+            refuse_erased(team, fields.parent)
         refuse_gone(session)
         before, ended = _described(session), session.outcome
         _describe(session, fields)

@@ -190,6 +190,8 @@ def _session(
             **({"id": replaced.pk, "version": replaced.version} if replaced else {}),
         },
     )
+    if created and incoming.parent:
+        refuse_erased(team, incoming.parent)
     refuse_gone(session)
     return session, created
 

@@ -67,8 +67,8 @@ def refuse_named(teams: Iterable[Team], name: str) -> None:
 
 
 def refuse_erased(team: Team, external_id: str) -> None:
-    """Refuse to store anything for a session that was erased or is being erased. Raises
-    SessionErased."""
+    """Refuse to store anything for a session that was erased or is being erased, or to begin a
+    sub-agent of one. Raises SessionErased."""
     refuse_named([team], external_id)
 
 
