@@ -95,9 +95,11 @@ def test_imports_a_simulation_and_a_search_go_on_after_the_restart(
             asking.ask("imports", content=log("large", LARGE_STEPS)),
             asking.ask("simulations", json={**chosen, "draft": "balanced"}),
         ]
-        wait_until(lambda: {state for state, _, _ in asking.states(*jobs)} == {"running"})
+        wait_until(lambda: "queued" not in {state for state, _, _ in asking.states(*jobs)})
         assert end(server) == 0
-        assert asking.states(*jobs) == [("queued", 0, 0)] * len(jobs)
+        # On a busy machine the shorter ones are done before the last one begins.
+        left = set(asking.states(*jobs))
+        assert ("queued", 0, 0) in left <= {("queued", 0, 0), ("done", 1, 0)}
         again = server_with(**ALL_AT_ONCE)
         wait_until(lambda: asking.states(*jobs) == [("done", 1, 0)] * len(jobs))
         assert command.wait(120) == 0, "another process goes on meanwhile"
