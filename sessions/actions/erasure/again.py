@@ -55,8 +55,9 @@ def _again(kept: KeptReceipt) -> int:
     with transaction.atomic():
         made = _remembered(team, kept)
         left = _left(team, receipt)
+        back = {*left, *receipts.sub_agents_left(team, receipt)}
         beside = people.delete_all(_beside(team, receipt))
-        if not (left or beside or made.finished is None or _is_person_back(made)):
+        if not (back or beside or made.finished is None or _is_person_back(made)):
             return 0
         ErasedSession.objects.filter(erasure=made, session__in=left).update(gone=None)
         for part in _parts(left):
@@ -64,9 +65,9 @@ def _again(kept: KeptReceipt) -> int:
             mine.update(erasing=timezone.now())
         made.finished, made.counts = None, dict(beside)
         made.save(update_fields=["finished", "counts"])
-        audit.note(team, audit.COMMAND, "erasure.repeated", str(made.pk), sessions=len(left))
+        audit.note(team, audit.COMMAND, "erasure.repeated", str(made.pk), sessions=len(back))
     carry_out(made)
-    return len(left)
+    return len(back)
 
 
 def _remembered(team: Team, kept: KeptReceipt) -> Erasure:

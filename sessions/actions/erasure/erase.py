@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
-from uuid import UUID
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
@@ -15,9 +14,8 @@ from django.utils import timezone
 from sessions.actions.accounts import audit
 from sessions.actions.accounts.members import LastOwner
 from sessions.actions.archives.unpack import open_all
-from sessions.actions.erasure import content, people, receipts, remnants, rows
+from sessions.actions.erasure import content, people, receipts, remnants, rows, taken
 from sessions.actions.erasure.remnants import Heard
-from sessions.actions.erasure.taken import came_late, take
 from sessions.actions.jobs import jobs
 from sessions.actions.jobs.attempts import JobOutcome, PermanentFailure, Running
 from sessions.actions.record.erased import CHUNK, Uses, shas_of
@@ -67,21 +65,6 @@ def carry_out(erasure: Erasure, heard: Heard = lambda: None) -> None:
     if erasure.finished is not None:
         return
     collect(erasure, heard)
-    _erase_sessions(erasure, heard)
-    while late := came_late(erasure):
-        with transaction.atomic():
-            take(erasure, late)
-            _count(erasure, late, heard)
-        _erase_sessions(erasure, heard)
-    if erasure.kind == Erasure.Kind.MEMBER:
-        _erase_member(erasure)
-    elif erasure.kind == Erasure.Kind.TEAM:
-        people.erase_team(erasure)
-    erase_blobs(erasure, heard)
-    finish(erasure, heard)
-
-
-def _erase_sessions(erasure: Erasure, heard: Heard) -> None:
     for one in erasure.sessions.filter(gone=None).order_by("pk"):
         session = Session.objects.filter(pk=one.session).select_related("team").first()
         if session is not None and erasure.content_only:
@@ -91,6 +74,12 @@ def _erase_sessions(erasure: Erasure, heard: Heard) -> None:
         elif session is not None:
             _erase_session(erasure, session, heard)
         ErasedSession.objects.filter(pk=one.pk).update(gone=timezone.now())
+    if erasure.kind == Erasure.Kind.MEMBER:
+        _erase_member(erasure)
+    elif erasure.kind == Erasure.Kind.TEAM:
+        people.erase_team(erasure)
+    erase_blobs(erasure, heard)
+    finish(erasure, heard)
 
 
 def _erase_member(erasure: Erasure) -> None:
@@ -109,13 +98,12 @@ def actor_of(erasure: Erasure) -> audit.Actor:
 
 
 def collect(erasure: Erasure, heard: Heard) -> None:
-    """Stop the sessions' jobs, count their rows, and note their content, once."""
+    """Take the sessions' sub-agents that were stored meanwhile, stop their jobs, count their rows,
+    and note their content, once."""
     if rows.name_of(Session) in erasure.counts:
         return
-    _count(erasure, list(erasure.sessions.values_list("session", flat=True)), heard)
-
-
-def _count(erasure: Erasure, ids: list[UUID], heard: Heard) -> None:
+    taken.take_below(erasure)
+    ids = list(erasure.sessions.values_list("session", flat=True))
     for start in range(0, len(ids), CHUNK):
         some = ids[start : start + CHUNK]
         named = [str(pk) for pk in some]
@@ -246,5 +234,3 @@ def _check_gone(erasure: Erasure) -> None:
             some = some.filter(content_erased=None)
         if some.exists():
             raise NotGone
-    if came_late(erasure):
-        raise NotGone

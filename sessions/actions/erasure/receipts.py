@@ -6,7 +6,7 @@ import hashlib
 import hmac
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,6 +17,7 @@ import msgspec
 from django.conf import settings
 from django.utils.crypto import salted_hmac
 
+from sessions.actions.erasure.rows import with_sub_agents
 from sessions.actions.record.erased import CHUNK
 from sessions.models import Blob, Block, Erasure, Replacement, Session, Team
 from sessions.models.record import objects
@@ -25,10 +26,10 @@ VERSION = 1
 FILE = "erasures.jsonl"
 """In the data directory: a receipt per line, only ever appended to."""
 
-WITH_SUB_AGENTS = frozenset(("session", "task", "metadata", "text"))
-"""Kinds of erasures that take the sub-agents of their sessions, those that come later, too."""
-
 _SALT = "contextlab.erasure"
+
+WITH_SUB_AGENTS = frozenset(Erasure.Kind) - {Erasure.Kind.RETENTION}
+"""Erasures whose sessions go with their sub-agents. For retention each has an age of its own."""
 
 
 class NoReceipt(ValueError):
@@ -246,18 +247,33 @@ def _sessions_left(team: Team, receipt: Mapping[str, Any]) -> int:
     wanted = {one["id"] for one in receipt["sessions"]}
     names = {one["external_id"] for one in receipt["sessions"]}
     salt = receipt["salt"]
+    ids = rows.values_list("pk", "external_id").iterator()
     if receipt["content_only"]:
-        return sum(str(pk) in wanted for pk in rows.values_list("pk", flat=True).iterator())
+        return sum(str(pk) in wanted for pk, _ in ids)
+    left = {pk for pk, name in ids if str(pk) in wanted or hashed(salt, name) in names}
+    return len(left.union(sub_agents_left(team, receipt)))
 
-    def is_named(name: str) -> bool:
-        return hashed(salt, name) in names
 
-    below = receipt["kind"] in WITH_SUB_AGENTS
-    found = rows.values_list("pk", "external_id", "parent_external_id")
-    return sum(
-        str(pk) in wanted or is_named(name) or bool(below and parent) and is_named(parent)
-        for pk, name, parent in found.iterator()
-    )
+def sub_agents_left(team: Team, receipt: Mapping[str, Any]) -> list[UUID]:
+    """The stored sub-agents of a receipt's sessions, whichever it names, with theirs."""
+    if receipt["kind"] not in WITH_SUB_AGENTS:
+        return []
+    names = {one["external_id"] for one in receipt["sessions"]}
+    return with_sub_agents(team, sub_agents(team, receipt["salt"], names))
+
+
+def sub_agents(team: Team, salt: str, names: Collection[str]) -> list[UUID]:
+    """The stored sessions whose parents' external ids, hashed with the salt, are among the names;
+    the parents need not be stored."""
+    rows = Session.objects.for_team(team).exclude(parent_external_id="")
+    made: dict[str, bool] = {}
+    found = []
+    for pk, parent in rows.values_list("pk", "parent_external_id").iterator():
+        if parent not in made:
+            made[parent] = hashed(salt, parent) in names
+        if made[parent]:
+            found.append(pk)
+    return found
 
 
 def _content_left(team: Team, receipt: Mapping[str, Any]) -> list[str]:

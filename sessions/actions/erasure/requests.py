@@ -14,9 +14,8 @@ from django.db.models import QuerySet
 
 from sessions.actions.accounts import audit
 from sessions.actions.accounts.members import keep_an_owner
-from sessions.actions.erasure import erase, people, receipts, rows, unread
+from sessions.actions.erasure import erase, people, receipts, rows, taken, unread
 from sessions.actions.erasure.holds import Held, refuse_held
-from sessions.actions.erasure.taken import take
 from sessions.actions.jobs import jobs
 from sessions.actions.record.erased import CHUNK
 from sessions.models import Erasure, Membership, Session, Team
@@ -114,7 +113,7 @@ def begin(
             member=_person(team, rule, actor),
             counts=dict(counts),
         )
-        many = sum(take(erasure, part) for part in _parts(sessions))
+        many = sum(taken.take(erasure, part) for part in _parts(sessions))
         if not many and not erasure.counts and rule.kind not in (Kind.MEMBER, Kind.TEAM):
             raise NothingToErase("Nothing is stored under this name, so nothing was erased.")
         erasure.job = jobs.enqueue(team, erase.KIND, {"erasure": str(erasure.pk)})

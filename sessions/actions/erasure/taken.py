@@ -1,26 +1,28 @@
-"""Sessions that an erasure takes: those that its rule names, and sub-agents that came meanwhile."""
+"""Which sessions an erasure takes: those that it is asked for, and those below them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from uuid import UUID
 
+from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 
 from sessions.actions.erasure import receipts
-from sessions.actions.erasure.rows import with_sub_agents
+from sessions.actions.erasure.holds import held
+from sessions.actions.record.erased import CHUNK, wait_for_sub_agents
 from sessions.live import hint
 from sessions.models import ErasedSession, Erasure, Session
 from sessions.models.erasure.erasures import keyed_name
 
-Kind = Erasure.Kind
+_COLUMNS = ("pk", "external_id", "version", "team_id")
 
 
 def take(erasure: Erasure, ids: Sequence[UUID]) -> int:
-    """Mark sessions as being erased, unless they are, in a transaction; return how many."""
+    """Mark sessions as being erased, unless they are; return how many were not."""
     stored = Session.objects.for_team(erasure.team).filter(pk__in=list(ids), erasing=None)
-    found = list(stored.select_for_update().only("pk", "external_id", "version", "team_id"))
+    found = list(stored.select_for_update().order_by("pk").only(*_COLUMNS))
     ErasedSession.objects.bulk_create(
         ErasedSession(
             erasure=erasure,
@@ -37,25 +39,28 @@ def take(erasure: Erasure, ids: Sequence[UUID]) -> int:
     return len(found)
 
 
-def came_late(erasure: Erasure) -> list[UUID]:
-    """Sub-agents of the erased sessions, whose rows are gone, with theirs: what was stored between
-    the request and its job, or by a transaction that was open then."""
-    if erasure.kind not in receipts.WITH_SUB_AGENTS:
-        return []
-    names = set(erasure.sessions.exclude(name="").values_list("name", flat=True))
-    # As in the condition of its index.
-    orphans = Session.objects.for_team(erasure.team).filter(parent=None, parent_external_id__gt="")
-    found = [
-        pk
-        for pk, parent in orphans.values_list("pk", "parent_external_id").iterator()
-        if keyed_name(erasure.team_id, parent) in names
-    ]
-    return with_sub_agents(erasure.team, found)
-
-
 def _touch(sessions: Iterable[Session]) -> None:
     """Announce sessions that are being erased to open pages."""
     for session in sessions:
         Session.objects.filter(pk=session.pk).update(version=F("version") + 1)
         hint(f"session:{session.pk}", session.version + 1)
         hint(f"sessions:{session.team_id}", session.version + 1)
+
+
+def take_below(erasure: Erasure) -> None:
+    """Take the sub-agents of an erasure's sessions that were stored while it was asked for; once
+    those are stored that are on their way, no more come. What is on hold stays."""
+    if erasure.kind not in receipts.WITH_SUB_AGENTS:
+        return
+    wait_for_sub_agents(erasure.team)
+    known: set[str] = set()
+    names = set(erasure.sessions.values_list("named", flat=True))
+    while names:
+        found = receipts.sub_agents(erasure.team, erasure.salt, names)
+        kept = held(erasure.team, found) if found else {}
+        free = sorted(pk for pk in found if pk not in kept)
+        for start in range(0, len(free), CHUNK):
+            with transaction.atomic():
+                take(erasure, free[start : start + CHUNK])
+        known |= names
+        names = set(erasure.sessions.values_list("named", flat=True)) - known

@@ -18,6 +18,7 @@ from sessions.actions.imports.exported import BY_NAME, TABLES, Line, Table, read
 from sessions.actions.masking.incoming import count_masked, incoming
 from sessions.actions.policies.policies import imported_version
 from sessions.actions.record.checks import RULES
+from sessions.actions.record.erased import refuse_erased, refuse_under
 from sessions.importers.decoded import NotALog, clean
 from sessions.importers.kept_folds import fits
 from sessions.models import (
@@ -33,6 +34,7 @@ from sessions.models import (
     StepNote,
     Team,
 )
+from sessions.models.erasure.kept import SessionErased
 from sessions.models.record.blobs import keep, sha256
 
 BATCH = 400
@@ -78,6 +80,8 @@ def restore(team: Team, lines: Numbered, *, trusted: bool) -> Restored:
     try:
         with transaction.atomic():
             return _Restoring(team, lines, trusted=trusted).all(files)
+    except SessionErased:
+        raise NotALog("A session in it was erased, and nothing more is stored for it.") from None
     except DatabaseError as error:
         raise NotALog(f"The export does not fit together: {error}. Export it again.") from None
 
@@ -115,6 +119,8 @@ class _Restoring:
 
     def all(self, files: list[dict[str, Numbered]]) -> Restored:
         known = [self._known(file) for file in files]
+        for file in files:
+            refuse_erased(self.team, file["session"][0][1]["external_id"])
         if all(known):
             self.done.sessions = [one for one in known if one is not None]
             return self.done
@@ -181,6 +187,7 @@ class _Restoring:
         session.team = self.team
         session.external_id = f"{prefix}{session.external_id}"[:300]
         if session.parent_external_id:
+            refuse_under(self.team, session.parent_external_id)
             session.parent_external_id = f"{prefix}{session.parent_external_id}"[:300]
         self.done.sessions.append(session)
         self.done.new.add(session.pk)

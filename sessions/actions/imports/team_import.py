@@ -14,7 +14,6 @@ from uuid import UUID
 
 from django.core.exceptions import ValidationError
 from django.db import DatabaseError, transaction
-from django.http import Http404
 
 from sessions.actions.accounts import audit
 from sessions.actions.assessments import assess
@@ -32,7 +31,6 @@ from sessions.actions.imports.team_export import (
     renamed,
 )
 from sessions.actions.imports.team_tables import TEAM_TABLES
-from sessions.actions.record.erased import refuse_erased
 from sessions.actions.search import indexing
 from sessions.importers.decoded import NotALog, Unreadable, exact
 from sessions.importers.exported import VERSION as LINES
@@ -142,9 +140,8 @@ class _Importing:
         name = member(number)
         try:
             log = read(self.archive.read(name))
-            refuse_erased(self.team, log.sessions[0].external_id)
             restored = restore(self.team, log.rows or [], trusted=True)
-        except (NotALog, Http404) as error:
+        except NotALog as error:
             raise NotALog(f"{name}: {error} Nothing was imported.") from None
         if len(restored.new) != 1:
             raise NotALog(_DAMAGED.format(f"{name} is not one session of its own"))

@@ -39,7 +39,7 @@ from sessions.actions.imports.traced_store import (
 from sessions.actions.record.append import append_all
 from sessions.actions.record.calls import update_call
 from sessions.actions.record.copied import at_once, count_once, one_at_a_time
-from sessions.actions.record.erased import erase, refuse_erased, refuse_gone
+from sessions.actions.record.erased import erase, refuse_gone
 from sessions.actions.record.prepare import Count
 from sessions.importers import records
 from sessions.importers.traces.traced_calls import TracedCall, counted_calls
@@ -72,9 +72,7 @@ class TracedGroup:
         self._known = KnownCalls(team, self._by_pk, calls)
 
     def append(self, calls: list[TracedCall], count: Count) -> list[ImportedSession]:
-        """Store what is new in calls. Raises TraceMoved if the group is another by now, and
-        SessionErased for one whose name is erased: its later contexts are parts of it."""
-        refuse_erased(self.team, self.name)
+        """Store what is new in calls. Raises TraceMoved if the group is another by now."""
         new = [one for one in counted_calls(calls) if self._counts(one)]
         again = self._repeating(new)
         self._complete([(again[one.id], one) for one in new if one.id in again])

@@ -24,7 +24,7 @@ from sessions.actions.policies.overrides import (
 )
 from sessions.actions.policies.policies import UnknownPolicy, named_version
 from sessions.actions.record.append import LIVE, link_parents, touch
-from sessions.actions.record.erased import refuse_erased, refuse_gone
+from sessions.actions.record.erased import refuse_erased, refuse_gone, refuse_under
 from sessions.actions.record.measure import reopen
 from sessions.importers.decoded import clean
 from sessions.importers.delivered.delivered import Unacceptable
@@ -130,12 +130,14 @@ def put_session(team: Team, external_id: str, fields: SessionFields) -> tuple[Se
         title, metadata = masks.now.value(fields.title), masks.now.value(fields.metadata)
         fields = replace(fields, title=title, metadata=metadata)
     with transaction.atomic():
-        refuse_erased(team, external_id)
+        its = Session.objects.for_team(team).filter(external_id=external_id)
+        if fields.parent and not its.filter(parent_external_id=fields.parent).exists():
+            refuse_under(team, fields.parent)
         session, created = Session.objects.select_for_update().get_or_create(
             team=team, external_id=external_id, defaults={"source": LIVE}
         )
-        if created and fields.parent:
-            refuse_erased(team, fields.parent)
+        # Now: it may have been erased while its row was awaited.
+        refuse_erased(team, external_id)
         refuse_gone(session)
         before, ended = _described(session), session.outcome
         _describe(session, fields)

@@ -11,7 +11,7 @@ from django.db.models import Q
 from compaction.seen.people import words_of
 from sessions.actions.masking.incoming import incoming as incoming_masks
 from sessions.actions.record.copied import count_once
-from sessions.actions.record.erased import refuse_erased, refuse_gone
+from sessions.actions.record.erased import refuse_erased, refuse_gone, refuse_under
 from sessions.actions.record.known import as_imported, stored_session, stored_tool_calls
 from sessions.actions.record.numbering import Numbering, Taken
 from sessions.actions.record.prepare import (
@@ -172,7 +172,9 @@ def _session(
     demo: bool,
     replaced: Session | None,
 ) -> tuple[Session, bool]:
-    refuse_erased(team, named)
+    its = Session.objects.for_team(team).filter(external_id=named)
+    if incoming.parent and not its.exists():
+        refuse_under(team, incoming.parent)
     session, created = Session.objects.select_for_update().get_or_create(
         team=team,
         external_id=named,
@@ -190,8 +192,8 @@ def _session(
             **({"id": replaced.pk, "version": replaced.version} if replaced else {}),
         },
     )
-    if created and incoming.parent:
-        refuse_erased(team, incoming.parent)
+    # Now: it may have been erased while its row was awaited.
+    refuse_erased(team, named)
     refuse_gone(session)
     return session, created
 

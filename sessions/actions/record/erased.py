@@ -67,9 +67,44 @@ def refuse_named(teams: Iterable[Team], name: str) -> None:
 
 
 def refuse_erased(team: Team, external_id: str) -> None:
-    """Refuse to store anything for a session that was erased or is being erased, or to begin a
-    sub-agent of one. Raises SessionErased."""
+    """Refuse to store anything for a session that was erased or is being erased. Raises
+    SessionErased."""
     refuse_named([team], external_id)
+
+
+_LOCK = 7_110_225
+"""Of advisory locks: this one, then the team."""
+
+
+def refuse_under(team: Team, parent: str) -> None:
+    """Refuse a new sub-agent of a session that was erased or is being erased, or that is itself
+    below one; whether or not the parent is stored. Until the transaction ends, an erasure waits
+    with its last look for new sub-agents. Take it before locks of sessions. Raises SessionErased.
+    """
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT pg_advisory_xact_lock_shared(%s, hashtext(%s))", [_LOCK, str(team.pk)]
+            )
+    above: set[str] = set()
+    while parent and parent not in above:
+        above.add(parent)
+        refuse_named([team], parent)
+        row = Session.objects.for_team(team).filter(external_id=parent)
+        named = row.only("external_id", "parent_external_id", "erasing", "content_erased").first()
+        if named is None:
+            return
+        if named.erasing is not None or named.content_erased is not None:
+            raise SessionErased(done=named.erasing is None)
+        parent = named.parent_external_id
+
+
+def wait_for_sub_agents(team: Team) -> None:
+    """Wait until each transaction has ended that passed `refuse_under` before. On SQLite there is
+    only one writer anyway."""
+    if connection.vendor == "postgresql":
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_xact_lock(%s, hashtext(%s))", [_LOCK, str(team.pk)])
 
 
 def shas_of(sessions: QuerySet[Session]) -> Iterator[str]:
