@@ -20,8 +20,9 @@ from sessions.models import Session, Team
 
 class Command(BaseCommand):
     help = (
-        "Add demo sessions. A healthy one, cache breaks, compactions, sub-agents, failures, huge "
-        "tool results, and two live agents. Everything is marked as demo; --remove deletes it."
+        "Add demo sessions. They show a healthy one, cache breaks, compactions, sub-agents, "
+        "failures, huge tool results, and two live agents. Everything is marked as demo; --remove "
+        "deletes it."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

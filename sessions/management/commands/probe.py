@@ -59,9 +59,10 @@ def _asked(
 
 class Command(BaseCommand):
     help = (
-        "Ask a real model for its next action at steps of a simulation. Under the recorded "
-        "context and the draft's; compares both with what the agent did. Sends content of the "
-        "sessions to the provider. A later call goes on where this one stopped. The key is read "
+        "Ask a real model for its next action at steps of a simulation. It is asked under the "
+        "recorded context and the draft's, and both answers are compared with what the agent did. "
+        "Sends content of the sessions to the provider. A later call goes on "
+        "where this one stopped. The key is read "
         f"from {KEYS['anthropic']} or {KEYS['openai']}."
     )
 

@@ -38,8 +38,8 @@ class BlockRow:
 
 class Command(BaseCommand):
     help = (
-        "Print a session's context at a step. One line per block, and what the session cost and "
-        f"lost; without a session, the newest {LISTED} with id, title, steps and cost."
+        "Print a session's context at a step. Each block is a line; what the session cost and lost "
+        f"follows. Without a session, lists the newest {LISTED} with id, title, steps and cost."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
